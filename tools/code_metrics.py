@@ -47,7 +47,7 @@ TORCH = """
     Call::piece Call::collective
 """
 HOST = """
-    PcclBackend::make_work PcclBackend::run_all Communicator::run Group::run Group::check
+    PcclBackend::make_work PcclBackend::run_all CommunicatorImpl::run Group::run Group::check
     Group::check_process check_shape check_blocks check_own_block Group::prepare Group::deadline
     Group::timeout_of GroupPhases::await_release Selector::choose signature_of
     Selector::wanted_for CollectiveQueue::prepare CollectiveQueue::take_spare history_after
@@ -85,9 +85,9 @@ LINKS = """
 GPU = """
     PcclBackend::launch_all PcclBackend::issued GpuBackend::launch GpuBackend::issue
     GpuBackend::group_on
-    DeviceGroup::launch_all DeviceGroup::launch DeviceGroup::launch_alone
-    DeviceGroup::launch_one DeviceGroup::enter DeviceGroup::schedule_for
-    DeviceGroup::launch_in_order lower device:plan_of plan_collective plan_all_reduce
+    DeviceGroupImpl::launch_all DeviceGroupImpl::launch DeviceGroupImpl::launch_alone
+    DeviceGroupImpl::launch_one DeviceGroupImpl::enter DeviceGroupImpl::schedule_for
+    DeviceGroupImpl::launch_in_order lower device:plan_of plan_collective plan_all_reduce
     plan_reduce plan_parts launch_kernel_of launch_all_reduce LaunchOrder::begin
     LaunchOrder::end kernels:plan_of
 """

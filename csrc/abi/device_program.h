@@ -146,7 +146,7 @@ struct DeviceProgramState {
 
 /// Times of one step of a block in one window, by the GPU's global timer; all 0 where the block did
 /// not run it.
-struct StepTime {
+struct DeviceStepTime {
     std::uint64_t begin;  // the block reached the step
     std::uint64_t moved;  // plain messages: all inputs were there; LL and LL128: as `begin`
     std::uint64_t end;
@@ -170,8 +170,8 @@ struct DeviceProgram {
     std::int32_t lane_count = 0;   // blocks beyond lane_count * workers are idle
     std::int32_t workers = 1;      // of each lane
     std::int32_t scratch_chunks = 0;
-    std::int32_t is_coupled = 0;  // lanes wait for each other
-    StepTime* times = nullptr;    // by block, then by step in program order; null: not recorded
+    std::int32_t is_coupled = 0;      // lanes wait for each other
+    DeviceStepTime* times = nullptr;  // by block, then by step in program order; null: not recorded
     std::size_t times_of_block = 0;
 };
 static_assert(std::is_trivially_copyable_v<DeviceProgram>);

@@ -59,14 +59,14 @@ struct EntryLines {
 };
 
 /// Channel of one block, in the heap of the rank that reads it.
-struct Channel {
+struct BlockChannel {
     EntryLines entries[kMostDevices];    // by sender
     std::uint32_t exited[kMostDevices];  // by sender: the epoch it has finished
     std::uint32_t stagger_step;          // of the next rank: its epoch and the step it has finished
     std::uint32_t epoch;                 // launches so far; only its owner accesses it
     std::uint32_t reserved[22];
 };
-static_assert(sizeof(Channel) == 384);
+static_assert(sizeof(BlockChannel) == 384);
 
 /// LL lines of one block, by the parity of the epoch: the next launch may begin before this one has
 /// read all lines.
@@ -76,7 +76,7 @@ struct LLBuffer {
 
 /// Messages between this rank and one peer, in this rank's heap. They are counted by pair and
 /// direction, apart from the channels.
-struct Mailbox {
+struct PairMailbox {
     EntryLines posted;       // written by the peer: its receive address and byte count
     std::uint32_t arrived;   // written by the peer: number of its message that has arrived
     std::uint32_t sent;      // messages that this rank has sent to the peer
@@ -85,7 +85,7 @@ struct Mailbox {
     std::uint32_t coming;    // written by the peer: number of the message that it may be storing
     std::uint32_t reserved[19];
 };
-static_assert(sizeof(Mailbox) == 128);
+static_assert(sizeof(PairMailbox) == 128);
 
 enum class DevicePhase : std::uint32_t {
     kNone = 0,
@@ -124,8 +124,8 @@ struct Heap {
     std::uint32_t has_aborted[kMostDevices];  // by peer, which writes it after it has given up;
     std::uint32_t reserved[12];               // its heap's `fault` contains the reason
     CollectiveHeader called;  // call of this rank, for peers that have called something else
-    Mailbox mailboxes[kMostDevices];  // by peer
-    Channel channels[kMostBlocks];
+    PairMailbox mailboxes[kMostDevices];  // by peer
+    BlockChannel channels[kMostBlocks];
     LLBuffer buffers[kMostLLBlocks];
     LL128TrialLines trial[kMostDevices];  // by sender
     std::uint32_t

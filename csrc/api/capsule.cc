@@ -20,7 +20,7 @@ Capsule capsule_of(CapsuleFile file) {
     return Capsule(std::make_shared<const CapsuleFile>(std::move(file)));
 }
 
-Result<Capsule> capsule_of(const Result<capsule::Capsule>& imported) {
+Result<Capsule> capsule_of(const Result<capsule::VerifiedCapsule>& imported) {
     PCCL_TRY(imported.status());
     return capsule_of(CapsuleFile(*imported));
 }
@@ -40,7 +40,7 @@ Result<Capsule> Capsule::parse(std::string bytes) {
 }
 
 Result<Capsule> Capsule::of(const std::vector<Capsule>& capsules) {
-    std::vector<capsule::Capsule> all;
+    std::vector<capsule::VerifiedCapsule> all;
     for (const Capsule& each : capsules)
         for (const int ranks : each.ranks()) {
             PCCL_ASSIGN_OR_RETURN(auto one, each.file_->for_ranks(ranks));
@@ -53,7 +53,7 @@ Result<Capsule> Capsule::of(const std::vector<Capsule>& capsules) {
 Result<Capsule> Capsule::import_msccl(std::string_view xml, std::string_view file,
                                       std::string_view name,
                                       const std::optional<CustomCollective>& custom) {
-    std::optional<capsule::msccl::CustomCollective> open;
+    std::optional<capsule::msccl::AlgoCollective> open;
     if (custom) open = {.kind = custom->kind, .root = custom->root};
     return capsule_of(capsule::import_msccl(xml, file, name, open));
 }

@@ -12,19 +12,19 @@ namespace {
 
 using comm::RankStatus;
 
-Result<comm::CommunicatorOptions> communicator_options(const CommunicatorOptions& options) {
+Result<comm::CommunicatorImplOptions> communicator_options(const CommunicatorOptions& options) {
     auto transports = transport::TransportFlags::all();
     if (!options.transports.empty()) {
         PCCL_ASSIGN_OR_RETURN(transports, transport::TransportFlags::parse(options.transports));
     }
-    return comm::CommunicatorOptions{.rank = options.rank,
-                                     .size = options.size,
-                                     .store = options.store,
-                                     .name = options.name,
-                                     .timeout = options.timeout,
-                                     .transports = transports,
-                                     .algorithm = options.algorithm,
-                                     .interrupted = options.interrupted};
+    return comm::CommunicatorImplOptions{.rank = options.rank,
+                                         .size = options.size,
+                                         .store = options.store,
+                                         .name = options.name,
+                                         .timeout = options.timeout,
+                                         .transports = transports,
+                                         .algorithm = options.algorithm,
+                                         .interrupted = options.interrupted};
 }
 
 PredictedAlgorithm public_prediction(const Prediction& prediction) {
@@ -37,19 +37,19 @@ PredictedAlgorithm public_prediction(const Prediction& prediction) {
             .chosen_by = std::string(prediction.chosen_by)};
 }
 
-PeerHealth::State public_state(comm::PeerHealth::State state) {
+PeerHealth::State public_state(comm::SurveyedPeer::Liveness state) {
     switch (state) {
-        case comm::PeerHealth::State::kHere:
+        case comm::SurveyedPeer::Liveness::kHere:
             return PeerHealth::State::kHere;
-        case comm::PeerHealth::State::kSilent:
+        case comm::SurveyedPeer::Liveness::kSilent:
             return PeerHealth::State::kSilent;
-        case comm::PeerHealth::State::kGone:
+        case comm::SurveyedPeer::Liveness::kGone:
             break;
     }
     return PeerHealth::State::kGone;
 }
 
-PeerHealth public_health(const comm::PeerHealth& health) {
+PeerHealth public_health(const comm::SurveyedPeer& health) {
     const RankStatus& answer = health.rank_status;
     return {.rank = health.rank,
             .state = public_state(health.state),
@@ -61,20 +61,22 @@ PeerHealth public_health(const comm::PeerHealth& health) {
 }
 
 /// Loads a file, which may be an error: every rank takes part.
-Result<Capsule> load_file(comm::Communicator& group, const Result<capsule::CapsuleFile>& file,
+Result<Capsule> load_file(comm::CommunicatorImpl& group, const Result<capsule::CapsuleFile>& file,
                           const std::optional<std::string>& sizes, OptionalTimeout limit) {
-    PCCL_ASSIGN_OR_RETURN(const capsule::Capsule loaded, group.load(file, sizes, limit));
+    PCCL_ASSIGN_OR_RETURN(const capsule::VerifiedCapsule loaded, group.load(file, sizes, limit));
     return Capsule(std::make_shared<const capsule::CapsuleFile>(loaded));
 }
 
 }  // namespace
 
-Communicator::Communicator(std::shared_ptr<comm::Communicator> group) : group_(std::move(group)) {}
+Communicator::Communicator(std::shared_ptr<comm::CommunicatorImpl> group)
+    : group_(std::move(group)) {}
 Communicator::~Communicator() = default;
 
 Result<std::shared_ptr<Communicator>> Communicator::create(const CommunicatorOptions& options) {
-    PCCL_ASSIGN_OR_RETURN(const comm::CommunicatorOptions internal, communicator_options(options));
-    PCCL_ASSIGN_OR_RETURN(auto group, comm::Communicator::create(internal));
+    PCCL_ASSIGN_OR_RETURN(const comm::CommunicatorImplOptions internal,
+                          communicator_options(options));
+    PCCL_ASSIGN_OR_RETURN(auto group, comm::CommunicatorImpl::create(internal));
     return std::shared_ptr<Communicator>(new Communicator(std::move(group)));
 }
 
@@ -134,7 +136,7 @@ Result<std::span<std::byte>> Communicator::map_remote(const std::string& name, R
 }
 
 Result<HeldMemory> Communicator::hold_remote(const std::string& name, Rank rank) {
-    PCCL_ASSIGN_OR_RETURN(comm::HeldMemory held, group_->memory().hold(name, rank));
+    PCCL_ASSIGN_OR_RETURN(comm::MappedMemory held, group_->memory().hold(name, rank));
     return HeldMemory{.memory = held.memory, .holder = std::move(held.holder)};
 }
 
@@ -211,7 +213,7 @@ Result<std::vector<PeerHealth>> Communicator::survey(
     PCCL_ASSIGN_OR_RETURN(const auto found, group_->survey(answer_timeout));
     std::vector<PeerHealth> all;
     all.reserve(found.size());
-    for (const comm::PeerHealth& each : found) all.push_back(public_health(each));
+    for (const comm::SurveyedPeer& each : found) all.push_back(public_health(each));
     return all;
 }
 

@@ -11,15 +11,15 @@
 namespace pccl {
 namespace {
 
-std::vector<device::DeviceMessage> internal_messages(std::span<const DeviceMessage> messages) {
-    std::vector<device::DeviceMessage> all;
+std::vector<device::PeerMessage> internal_messages(std::span<const DeviceMessage> messages) {
+    std::vector<device::PeerMessage> all;
     all.reserve(messages.size());
     for (const DeviceMessage& each : messages) all.push_back({each.peer, each.data, each.bytes});
     return all;
 }
 
-device::DeviceGroupOptions device_options(const DeviceGroupOptions& options) {
-    device::DeviceGroupOptions internal;
+device::DeviceGroupImplOptions device_options(const DeviceGroupOptions& options) {
+    device::DeviceGroupImplOptions internal;
     internal.rank = options.rank;
     internal.size = options.size;
     internal.store = options.store;
@@ -39,12 +39,12 @@ device::DeviceLaunch launch_within(OptionalTimeout timeout) {
 
 }  // namespace
 
-DeviceMemory::DeviceMemory(std::unique_ptr<device::DeviceMemory> memory)
+DeviceMemory::DeviceMemory(std::unique_ptr<device::DeviceMemoryImpl> memory)
     : memory_(std::move(memory)) {}
 DeviceMemory::~DeviceMemory() = default;
 
 Result<std::unique_ptr<DeviceMemory>> DeviceMemory::allocate(int device, std::size_t bytes) {
-    PCCL_ASSIGN_OR_RETURN(auto memory, device::DeviceMemory::allocate(device, bytes));
+    PCCL_ASSIGN_OR_RETURN(auto memory, device::DeviceMemoryImpl::allocate(device, bytes));
     return std::unique_ptr<DeviceMemory>(new DeviceMemory(std::move(memory)));
 }
 
@@ -54,11 +54,12 @@ Status DeviceMemory::write(std::span<const std::byte> from) { return memory_->wr
 Status DeviceMemory::read(std::span<std::byte> into) { return memory_->read(into); }
 Status DeviceMemory::wait() { return memory_->wait(); }
 
-DeviceGroup::DeviceGroup(std::unique_ptr<device::DeviceGroup> group) : group_(std::move(group)) {}
+DeviceGroup::DeviceGroup(std::unique_ptr<device::DeviceGroupImpl> group)
+    : group_(std::move(group)) {}
 DeviceGroup::~DeviceGroup() = default;
 
 Result<std::unique_ptr<DeviceGroup>> DeviceGroup::create(const DeviceGroupOptions& options) {
-    PCCL_ASSIGN_OR_RETURN(auto group, device::DeviceGroup::create(device_options(options)));
+    PCCL_ASSIGN_OR_RETURN(auto group, device::DeviceGroupImpl::create(device_options(options)));
     return std::unique_ptr<DeviceGroup>(new DeviceGroup(std::move(group)));
 }
 

@@ -8,18 +8,18 @@
 
 namespace pccl {
 
-Operator::Operator(comm::Operator bound)
-    : bound_(std::make_shared<const comm::Operator>(std::move(bound))) {}
+Operator::Operator(comm::OperatorImpl bound)
+    : bound_(std::make_shared<const comm::OperatorImpl>(std::move(bound))) {}
 
 Result<Operator> Operator::create(const std::shared_ptr<Communicator>& comm,
                                   const Collective& collective) {
-    PCCL_ASSIGN_OR_RETURN(auto bound, comm::Operator::create(comm->group_, collective));
+    PCCL_ASSIGN_OR_RETURN(auto bound, comm::OperatorImpl::create(comm->group_, collective));
     return Operator(std::move(bound));
 }
 
 Result<Operator> Operator::load(const std::shared_ptr<Communicator>& comm, const std::string& path,
                                 const Collective& call, const std::optional<std::string>& sizes) {
-    PCCL_ASSIGN_OR_RETURN(auto bound, comm::Operator::load(comm->group_, path, call, sizes));
+    PCCL_ASSIGN_OR_RETURN(auto bound, comm::OperatorImpl::load(comm->group_, path, call, sizes));
     return Operator(std::move(bound));
 }
 

@@ -177,6 +177,22 @@ std::vector<std::string_view> keys() {
     return requested;
 }
 
+void parse_rdma(Parser& parser, Config::Rdma& rdma) {
+    const auto number = [&parser](const char* key, std::int64_t low, std::int64_t high,
+                                  int& target) {
+        if (const auto value = parser.number(key, low, high)) target = static_cast<int>(*value);
+    };
+    parser.path("PCCL_IBVERBS_LIBRARY", rdma.library);
+    parser.text("PCCL_IB_HCA", "=^,:_-. ",
+                "use device names such as mlx5, =mlx5_0:1,mlx5_1:1 or ^mlx5_3", rdma.hca);
+    number("PCCL_IB_GID_INDEX", -1, 1023, rdma.gid_index);
+    number("PCCL_IB_TC", 0, 255, rdma.traffic_class);
+    number("PCCL_IB_SL", 0, 15, rdma.service_level);
+    number("PCCL_IB_TIMEOUT", 1, 31, rdma.ack_timeout);
+    number("PCCL_IB_RETRY_CNT", 0, 7, rdma.retry_count);
+    number("PCCL_IB_QPS", 1, 8, rdma.queue_pairs);
+}
+
 Config read_environment() {
     std::vector<std::string> warnings;
     Config config = parse_config([](const char* key) { return std::getenv(key); }, warnings);
@@ -229,6 +245,7 @@ Config parse_config(const Lookup& lookup, std::vector<std::string>& warnings) {
     parser.path("PCCL_TOPO_DUMP_FILE", "NCCL_TOPO_DUMP_FILE", config.topo_dump_file);
     parser.path("PCCL_GRAPH_FILE", "NCCL_GRAPH_FILE", config.graph_file);
     parser.path("PCCL_GRAPH_DUMP_FILE", "NCCL_GRAPH_DUMP_FILE", config.graph_dump_file);
+    parse_rdma(parser, config.rdma);
     parser.time("PCCL_PEER_TIMEOUT_MS", kLeastPeerTimeout, config.peer_timeout);
     config.peer_timeout = std::min(config.peer_timeout, kLongestPeerTimeout);
     parser.path("PCCL_CAPSULES", config.capsules);

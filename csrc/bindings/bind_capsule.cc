@@ -30,8 +30,8 @@
 namespace pccl::bindings {
 
 namespace py = pybind11;
-using capsule::Capsule;
 using capsule::CapsuleFile;
+using capsule::VerifiedCapsule;
 using py::arg;
 
 namespace {
@@ -49,7 +49,7 @@ schedule::Schedule schedule_of(const std::string& name, const std::string& colle
             .phases = std::move(phases)};
 }
 
-Result<CapsuleFile> file_of(const Result<Capsule>& capsule) {
+Result<CapsuleFile> file_of(const Result<VerifiedCapsule>& capsule) {
     PCCL_TRY(capsule.status());
     return CapsuleFile(*capsule);
 }
@@ -70,20 +70,20 @@ CapsuleFile make_capsule(const schedule::Schedule& schedule, const std::string& 
         extension::warn_of_former_protocol(protocol, schedule::to_string(*known),
                                            kCallerOfCapsuleOf);
     return released([&]() -> Result<CapsuleFile> {
-        capsule::Description description{
+        capsule::CapsuleDescription description{
             .name = schedule.name, .author = author, .licence = licence, .note = note};
         PCCL_ASSIGN_OR_RETURN(description.sizes, capsule::parse_sizes(sizes));
         PCCL_ASSIGN_OR_RETURN(description.protocol, protocol_called(protocol));
-        return file_of(Capsule::make(description, schedule));
+        return file_of(VerifiedCapsule::make(description, schedule));
     });
 }
 
 CapsuleFile join(const std::vector<CapsuleFile>& files) {
     return released([&]() -> Result<CapsuleFile> {
-        std::vector<Capsule> capsules;
+        std::vector<VerifiedCapsule> capsules;
         for (const CapsuleFile& each : files)
             for (const int ranks : each.ranks()) {
-                PCCL_ASSIGN_OR_RETURN(Capsule capsule, each.for_ranks(ranks));
+                PCCL_ASSIGN_OR_RETURN(VerifiedCapsule capsule, each.for_ranks(ranks));
                 capsules.push_back(std::move(capsule));
             }
         return CapsuleFile::of(std::move(capsules));
@@ -106,7 +106,7 @@ CapsuleFile read_capsule(const std::string& path) {
 
 /// Returns rounds, messages, bytes sent and bytes reduced of the rank with the most.
 std::tuple<long long, long long, double, double> cost(const CapsuleFile& self, std::size_t nbytes) {
-    const Capsule capsule = value_or_throw(self.only());
+    const VerifiedCapsule capsule = value_or_throw(self.only());
     const schedule::Shape& shape = capsule.schedule().shape;
     const auto block = comm::block_bytes(shape.kind, nbytes, shape.ranks);
     const schedule::Cost cost = capsule.source()->cost(shape, static_cast<double>(block));
@@ -117,7 +117,7 @@ std::tuple<long long, long long, double, double> cost(const CapsuleFile& self, s
 std::pair<std::vector<Prediction>, py::object> predict(const CapsuleFile& self,
                                                        const topo::JobTopology& job,
                                                        std::size_t nbytes) {
-    const Capsule capsule = value_or_throw(self.only());
+    const VerifiedCapsule capsule = value_or_throw(self.only());
     const auto choice = released([&]() -> Result<comm::ImaginedChoice> {
         if (capsule.switches_phases())
             return Status::unsupported(
@@ -151,7 +151,7 @@ void bind_programs(extension::Module& module) {
         "import_msccl",
         [](const std::string& xml, const std::string& file, const std::string& name,
            const std::string& collective, Rank root) {
-            std::optional<capsule::msccl::CustomCollective> custom;
+            std::optional<capsule::msccl::AlgoCollective> custom;
             if (!collective.empty()) custom = {.kind = kind_of(collective), .root = root};
             return released(
                 [&] { return file_of(capsule::import_msccl(xml, file, name, custom)); });
@@ -184,7 +184,7 @@ void bind_programs(extension::Module& module) {
     module.def(
         "export_msccl",
         [](const CapsuleFile& file) {
-            const Capsule capsule = value_or_throw(file.only());
+            const VerifiedCapsule capsule = value_or_throw(file.only());
             return released([&] { return export_msccl(capsule); });
         },
         arg("capsule"));
@@ -209,7 +209,7 @@ void bind_capsule(extension::Module& module) {
     cls.def(
         "for_ranks",
         [](const CapsuleFile& self, int ranks) {
-            const Capsule capsule = value_or_throw(self.for_ranks(ranks));
+            const VerifiedCapsule capsule = value_or_throw(self.for_ranks(ranks));
             return self.ranks().size() == 1 ? self : CapsuleFile(capsule);
         },
         arg("ranks"));

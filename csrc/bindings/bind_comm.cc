@@ -203,14 +203,14 @@ void bind_objects(extension::Class<PyCommunicator>& cls) {
         arg("value"), arg("root") = kDefaultRoot, py::kw_only(), arg("timeout") = py::none());
 }
 
-PyOperator operator_of(const py::object& self, const capsule::Capsule& loaded,
+PyOperator operator_of(const py::object& self, const capsule::VerifiedCapsule& loaded,
                        const std::string& name) {
     const schedule::Shape& shape = loaded.schedule().shape;
     return PyOperator(self, {shape.kind, shape.root, name});
 }
 
 /// Returns a pccl.phases.switched_operator.SwitchedOperator of phases and operators.
-py::object switched_operator(const py::object& self, const capsule::Capsule& loaded) {
+py::object switched_operator(const py::object& self, const capsule::VerifiedCapsule& loaded) {
     const schedule::Shape& shape = loaded.schedule().shape;
     py::list parts;
     for (const auto& [phase, source] : loaded.parts()) {
@@ -229,7 +229,7 @@ void bind_capsules(extension::Class<PyCommunicator>& cls) {
         "load",
         [](Object self, Object capsule, const std::optional<std::string>& sizes,
            OptionalSeconds timeout) {
-            const capsule::Capsule loaded =
+            const capsule::VerifiedCapsule loaded =
                 self.cast<PyCommunicator&>().load(capsule, sizes, timeout);
             return loaded.switches_phases()
                        ? switched_operator(self, loaded)
@@ -328,7 +328,7 @@ void bind_communicator(extension::Module& module) {
         [](std::optional<Rank> rank, std::optional<int> world_size, py::object rendezvous,
            Seconds timeout, std::string name, std::string transports, std::string algorithm,
            std::string gpu, const py::object& cluster) {
-            const Place place = place_in(rendezvous, rank, world_size);
+            const RankAndSize place = place_in(rendezvous, rank, world_size);
             return std::make_unique<PyCommunicator>(GroupOptions{
                 place, std::move(rendezvous), timeout, std::move(name), std::move(transports),
                 std::move(algorithm), std::move(gpu), network_for(cluster, place.world_size)});

@@ -35,19 +35,19 @@
 namespace pccl::bindings {
 
 namespace py = pybind11;
-using device::DeviceGroup;
+using device::DeviceGroupImpl;
 using py::arg;
 
 namespace {
 
-kernels::Plan make_plan(const std::string& protocol, int blocks, int threads) {
+kernels::LaunchPlan make_plan(const std::string& protocol, int blocks, int threads) {
     const auto found = device::protocol_named(protocol);
     if (!found.is_ok()) throw_status(found.status());
     extension::warn_of_former_protocol(protocol, device::name_of(*found));
     return {.protocol = *found, .blocks = blocks, .threads = threads};
 }
 
-std::string printed_plan(const kernels::Plan& plan) {
+std::string printed_plan(const kernels::LaunchPlan& plan) {
     return concat(device::name_of(plan.protocol), ", ", plan.blocks, " blocks of ", plan.threads);
 }
 
@@ -62,7 +62,7 @@ struct PyDeviceGroup {
     }
 
     std::shared_ptr<Store> store;  // outlives the group: its destructor may need the GIL
-    std::shared_ptr<device::DeviceGroup> group;
+    std::shared_ptr<device::DeviceGroupImpl> group;
 };
 
 std::unique_ptr<PyDeviceGroup> make_group(std::optional<Rank> rank, std::optional<int> world_size,
@@ -72,7 +72,7 @@ std::unique_ptr<PyDeviceGroup> make_group(std::optional<Rank> rank, std::optiona
     throw_unless_ok(pccl::check_algorithm_list(algorithm));
     const auto limit = in_milliseconds(positive_duration_of(timeout));
     auto made = std::make_unique<PyDeviceGroup>();
-    const Place place = place_in(rendezvous, rank, world_size);
+    const RankAndSize place = place_in(rendezvous, rank, world_size);
     made->store = store_at(rendezvous, place, name, Deadline::after(limit), StoreContent::kNone);
     const py::gil_scoped_release released;
     auto group = device::create_interruptibly({.rank = place.rank,
@@ -99,7 +99,7 @@ std::vector<Block> blocks_at(std::uint64_t address, std::size_t count, std::size
     return blocks;
 }
 
-int block_count(const Collective& collective, const device::DeviceGroup& group,
+int block_count(const Collective& collective, const device::DeviceGroupImpl& group,
                 schedule::Buffer buffer) {
     const bool is_root = !schedule::is_rooted(collective.kind) || group.rank() == collective.root;
     const bool is_input = buffer == schedule::Buffer::kInput;
@@ -111,7 +111,8 @@ int block_count(const Collective& collective, const device::DeviceGroup& group,
     return schedule::blocks(collective.kind, buffer, group.size());
 }
 
-device::DeviceLaunch launch_of(schedule::CollectiveKind kind, std::optional<kernels::Plan> plan,
+device::DeviceLaunch launch_of(schedule::CollectiveKind kind,
+                               std::optional<kernels::LaunchPlan> plan,
                                const std::optional<std::string>& algorithm) {
     device::DeviceLaunch wanted{.plan = plan};
     if (!algorithm) return wanted;
@@ -125,7 +126,7 @@ device::DeviceLaunch launch_of(schedule::CollectiveKind kind, std::optional<kern
 void launch(PyDeviceGroup& self, const std::string& collective, std::uint64_t input,
             std::uint64_t output, std::size_t count, const std::string& dtype,
             const std::string& op, Rank root, std::uint64_t stream,
-            std::optional<kernels::Plan> plan, const std::optional<std::string>& algorithm) {
+            std::optional<kernels::LaunchPlan> plan, const std::optional<std::string>& algorithm) {
     Collective wanted{.kind = kind_of(collective),
                       .type = named(dtype, DataType::kFloat8E5m2, "element type"),
                       .op = named(op, ReduceOp::kBxor, "reduction"),
@@ -150,8 +151,8 @@ void launch(PyDeviceGroup& self, const std::string& collective, std::uint64_t in
 
 using Triple = std::tuple<Rank, std::uint64_t, std::size_t>;
 
-std::vector<device::DeviceMessage> messages_of(const std::vector<Triple>& triples) {
-    std::vector<device::DeviceMessage> messages;
+std::vector<device::PeerMessage> messages_of(const std::vector<Triple>& triples) {
+    std::vector<device::PeerMessage> messages;
     messages.reserve(triples.size());
     for (const auto& [peer, address, bytes] : triples)
         messages.push_back({peer, std::bit_cast<std::byte*>(address), bytes});
@@ -192,14 +193,15 @@ kernels::Gpus gpus(int count, int architecture = kernels::kHopper) {
 }
 
 void bind_plan(extension::Module& module) {
-    extension::Class<kernels::Plan>(module, "DevicePlan")
+    extension::Class<kernels::LaunchPlan>(module, "DevicePlan")
         .def_init(&make_plan, py::kw_only(), arg("protocol"), arg("blocks"), arg("threads") = 512)
         .def_property_readonly(
-            "protocol", [](const kernels::Plan& plan) { return device::name_of(plan.protocol); })
-        .def_readonly("blocks", &kernels::Plan::blocks)
-        .def_readonly("threads", &kernels::Plan::threads)
-        .def_property_readonly("why",
-                               [](const kernels::Plan& plan) { return std::string(plan.why); })
+            "protocol",
+            [](const kernels::LaunchPlan& plan) { return device::name_of(plan.protocol); })
+        .def_readonly("blocks", &kernels::LaunchPlan::blocks)
+        .def_readonly("threads", &kernels::LaunchPlan::threads)
+        .def_property_readonly(
+            "why", [](const kernels::LaunchPlan& plan) { return std::string(plan.why); })
         .def("__repr__", &printed_plan);
     module.def(
         "device_plan",

@@ -15,13 +15,13 @@
 namespace pccl::bindings {
 
 namespace py = pybind11;
-using device::DeviceMemory;
+using device::DeviceMemoryImpl;
 using py::arg;
 
 namespace {
 
-std::unique_ptr<DeviceMemory> allocate(int device, std::size_t nbytes) {
-    return released([&] { return DeviceMemory::allocate(device, nbytes); });
+std::unique_ptr<DeviceMemoryImpl> allocate(int device, std::size_t nbytes) {
+    return released([&] { return DeviceMemoryImpl::allocate(device, nbytes); });
 }
 
 /// Returns the memory of `object` for reads or writes.
@@ -30,7 +30,7 @@ std::span<std::byte> memory_in(Buffers& buffers, const py::object& object, Acces
     return {block.data, block.count * size_of(buffers.type())};
 }
 
-void without_gil(Status (*work)(DeviceMemory&, std::span<std::byte>), DeviceMemory& self,
+void without_gil(Status (*work)(DeviceMemoryImpl&, std::span<std::byte>), DeviceMemoryImpl& self,
                  std::span<std::byte> host) {
     Status status;
     {
@@ -40,29 +40,32 @@ void without_gil(Status (*work)(DeviceMemory&, std::span<std::byte>), DeviceMemo
     throw_unless_ok(status);
 }
 
-void write_from(DeviceMemory& self, const py::object& from) {
+void write_from(DeviceMemoryImpl& self, const py::object& from) {
     Buffers buffers;
-    without_gil([](DeviceMemory& memory, std::span<std::byte> host) { return memory.write(host); },
-                self, memory_in(buffers, from, Access::kRead));
+    without_gil(
+        [](DeviceMemoryImpl& memory, std::span<std::byte> host) { return memory.write(host); },
+        self, memory_in(buffers, from, Access::kRead));
 }
 
-void read_into(DeviceMemory& self, const py::object& into) {
+void read_into(DeviceMemoryImpl& self, const py::object& into) {
     Buffers buffers;
-    without_gil([](DeviceMemory& memory, std::span<std::byte> host) { return memory.read(host); },
-                self, memory_in(buffers, into, Access::kWrite));
+    without_gil(
+        [](DeviceMemoryImpl& memory, std::span<std::byte> host) { return memory.read(host); }, self,
+        memory_in(buffers, into, Access::kWrite));
 }
 
-void wait_for_device(DeviceMemory& self) {
-    without_gil([](DeviceMemory& memory, std::span<std::byte>) { return memory.wait(); }, self, {});
+void wait_for_device(DeviceMemoryImpl& self) {
+    without_gil([](DeviceMemoryImpl& memory, std::span<std::byte>) { return memory.wait(); }, self,
+                {});
 }
 
 }  // namespace
 
 void bind_device_memory(extension::Module& module) {
-    extension::Class<DeviceMemory>(module, "DeviceMemory")
+    extension::Class<DeviceMemoryImpl>(module, "DeviceMemory")
         .def_init(&allocate, py::kw_only(), arg("device"), arg("nbytes"))
-        .def_property_readonly("address", &DeviceMemory::address)
-        .def_property_readonly("nbytes", &DeviceMemory::bytes)
+        .def_property_readonly("address", &DeviceMemoryImpl::address)
+        .def_property_readonly("nbytes", &DeviceMemoryImpl::bytes)
         .def("write", &write_from, arg("source"))
         .def("read", &read_into, arg("target"))
         .def("wait", &wait_for_device);

@@ -94,14 +94,14 @@ py::tuple state_of(const Controller& self) {
 }
 
 /// Arguments of Controller.switch_phase besides the phase.
-struct Wanted {
+struct SwitchArguments {
     bool dry_run = false;
     bool adopt = false;
     bool discard_candidate = false;
 };
 
 py::dict switch_cluster(Controller& self, const std::string& phase, Seconds timeout,
-                        const Wanted& wanted, const BoardPtr& progress) {
+                        const SwitchArguments& wanted, const BoardPtr& progress) {
     const cluster::SwitchOptions options{.step_timeout = time_limit(timeout),
                                          .dry_run = wanted.dry_run,
                                          .adopt = wanted.adopt,
@@ -137,7 +137,7 @@ NetworkPtr make_network(int ranks, const std::vector<PhaseTuple>& phases, bool h
 }
 
 py::dict switch_network(PhaseNetwork& self, const std::string& phase, Seconds timeout,
-                        const ControllerPtr& controller, const Wanted& wanted,
+                        const ControllerPtr& controller, const SwitchArguments& wanted,
                         const BoardPtr& progress) {
     const comm::PhaseRequest request{.phase = phase,
                                      .dry_run = wanted.dry_run,

@@ -27,15 +27,15 @@ namespace pccl::bindings {
 namespace py = pybind11;
 using py::arg;
 using schedule::Buffer;
-using schedule::Network;
-using schedule::Piece;
 using schedule::Replay;
-using schedule::StepTime;
+using schedule::ReplayInput;
+using schedule::SimulatedNetwork;
+using schedule::SimulatedStepTime;
 
 namespace {
 
 /// Sets the largest buffer to `nbytes`.
-Piece of_bytes(Piece piece, double nbytes) {
+ReplayInput of_bytes(ReplayInput piece, double nbytes) {
     if (!(nbytes >= 0) || std::isinf(nbytes))
         throw_status(
             Status::invalid_argument(concat("nbytes is ", nbytes, ": give bytes from 0 on")));
@@ -45,42 +45,42 @@ Piece of_bytes(Piece piece, double nbytes) {
     return piece;
 }
 
-Piece built_in(const std::string& algorithm, const std::string& collective, int ranks,
-               int aggregation, const schedule::RankOrder& order) {
+ReplayInput built_in(const std::string& algorithm, const std::string& collective, int ranks,
+                     int aggregation, const schedule::RankOrder& order) {
     const auto source = value_or_throw(schedule::built_in(algorithm, kind_of(collective)));
     schedule::Shape shape = schedule::least_shape(*source, ranks);
     shape.aggregation = aggregation;
     return {.source = source, .shape = shape, .order = order};
 }
 
-Piece of_capsule(const capsule::CapsuleFile& file) {
-    const capsule::Capsule capsule = value_or_throw(file.only());
+ReplayInput of_capsule(const capsule::CapsuleFile& file) {
+    const capsule::VerifiedCapsule capsule = value_or_throw(file.only());
     return {.source = capsule.source(), .shape = capsule.schedule().shape};
 }
 
 /// Returns the parts by the phase in which they run; None for a phase without work.
-std::vector<std::pair<std::string, std::optional<Piece>>> parts_of_capsule(
+std::vector<std::pair<std::string, std::optional<ReplayInput>>> parts_of_capsule(
     const capsule::CapsuleFile& file) {
-    const capsule::Capsule capsule = value_or_throw(file.only());
-    std::vector<std::pair<std::string, std::optional<Piece>>> parts;
+    const capsule::VerifiedCapsule capsule = value_or_throw(file.only());
+    std::vector<std::pair<std::string, std::optional<ReplayInput>>> parts;
     for (const auto& [phase, source] : capsule.parts())
-        parts.emplace_back(
-            phase, source == nullptr
-                       ? std::nullopt
-                       : std::optional(Piece{.source = source, .shape = capsule.schedule().shape}));
+        parts.emplace_back(phase, source == nullptr
+                                      ? std::nullopt
+                                      : std::optional(ReplayInput{
+                                            .source = source, .shape = capsule.schedule().shape}));
     return parts;
 }
 
-Replay replay(const Piece& piece, const Network& network, double nbytes) {
-    const Piece sized = of_bytes(piece, nbytes);
+Replay replay(const ReplayInput& piece, const SimulatedNetwork& network, double nbytes) {
+    const ReplayInput sized = of_bytes(piece, nbytes);
     return released([&] { return schedule::replay(sized, network); });
 }
 
 /// Returns, for each round, the seconds, the bytes of the longest message, and the receivers.
-std::vector<std::tuple<double, double, std::vector<Rank>>> rounds(const Piece& piece,
-                                                                  const Network& network,
+std::vector<std::tuple<double, double, std::vector<Rank>>> rounds(const ReplayInput& piece,
+                                                                  const SimulatedNetwork& network,
                                                                   double nbytes) {
-    const Piece sized = of_bytes(piece, nbytes);
+    const ReplayInput sized = of_bytes(piece, nbytes);
     const auto found = released([&] { return schedule::replay_in_rounds(sized, network); });
     std::vector<std::tuple<double, double, std::vector<Rank>>> rounds;
     rounds.reserve(found.size());
@@ -90,9 +90,9 @@ std::vector<std::tuple<double, double, std::vector<Rank>>> rounds(const Piece& p
 }
 
 /// Returns the fields of pccl.simulator.replay_steps.StepTime.
-py::list times_of_steps(const std::vector<StepTime>& steps) {
+py::list times_of_steps(const std::vector<SimulatedStepTime>& steps) {
     py::list all;
-    for (const StepTime& step : steps)
+    for (const SimulatedStepTime& step : steps)
         all.append(py::make_tuple(step.rank, step.lane, step.index, step.action, step.sender,
                                   step.receiver, step.bytes, step.begin, step.start, step.done,
                                   step.arrival, step.window));
@@ -108,7 +108,7 @@ schedule::LinkSpeed speed_of(const Speed& speed) {
                       speed);
 }
 
-Network this_machine(int ranks, int cores, bool by_shared_memory) {
+SimulatedNetwork this_machine(int ranks, int cores, bool by_shared_memory) {
     return released([&] {
         return costs::machine_network({ranks, cores, by_shared_memory}, costs::process_costs());
     });
@@ -126,18 +126,18 @@ Speed memory_speed(int ranks_on_host) {
 using Work =
     std::tuple<double, double, double, bool, double, double, double, double, double, std::size_t>;
 
-Network one_machine(int ranks, int cores, const Work& work) {
+SimulatedNetwork one_machine(int ranks, int cores, const Work& work) {
     const auto& [start, travel, byte, both, sum, run, receipt, take, look, capacity] = work;
     return schedule::one_machine(
         ranks, cores, {start, travel, byte, both, sum, run, receipt, take, look, capacity});
 }
 
 void bind_networks(extension::Module& module) {
-    extension::Class<Network>(module, "Network")
-        .def_readonly("ranks", &Network::ranks)
-        .def_readonly("turns", &Network::turns)
-        .def_readwrite("capacity", &Network::capacity)
-        .def_readwrite("reduce_seconds_per_byte", &Network::reduce_seconds_per_byte);
+    extension::Class<SimulatedNetwork>(module, "Network")
+        .def_readonly("ranks", &SimulatedNetwork::ranks)
+        .def_readonly("turns", &SimulatedNetwork::turns)
+        .def_readwrite("capacity", &SimulatedNetwork::capacity)
+        .def_readwrite("reduce_seconds_per_byte", &SimulatedNetwork::reduce_seconds_per_byte);
     module.def(
         "ring_of_circuits",
         [](int ranks, int ports, const Speed& speed) {
@@ -180,15 +180,15 @@ void bind_simulator(extension::Module& module) {
             "critical_path", [](const Replay& self) { return times_of_steps(self.critical_path); })
         .def_property_readonly("steps",
                                [](const Replay& self) { return times_of_steps(self.steps); });
-    extension::Class<Piece>(module, "Piece")
+    extension::Class<ReplayInput>(module, "Piece")
         .def_static("built_in", &built_in, arg("algorithm"), arg("collective"), arg("ranks"),
                     arg("aggregation"), arg("order"))
         .def_static("of_capsule", &of_capsule, arg("capsule"))
         .def_static("parts_of_capsule", &parts_of_capsule, arg("capsule"))
-        .def_property_readonly("name", [](const Piece& self) { return self.source->name; })
+        .def_property_readonly("name", [](const ReplayInput& self) { return self.source->name; })
         .def_property_readonly("collective",
-                               [](const Piece& self) { return to_string(self.shape.kind); })
-        .def_property_readonly("ranks", [](const Piece& self) { return self.shape.ranks; })
+                               [](const ReplayInput& self) { return to_string(self.shape.kind); })
+        .def_property_readonly("ranks", [](const ReplayInput& self) { return self.shape.ranks; })
         .def("replay", &replay, arg("network"), arg("nbytes"))
         .def("rounds", &rounds, arg("network"), arg("nbytes"));
 }

@@ -32,7 +32,7 @@ using Assumed = std::map<std::string, int>;
 
 /// A plan and its machine.
 struct PlanOf {
-    topo::Plan plan;
+    topo::ChannelPlan plan;
     Topology topology;
 };
 
@@ -116,7 +116,7 @@ PlanOf search(const Topology& self, const std::string& pattern, int nodes, int m
 std::vector<PlanOf> read_plans(const Topology& self, const std::string& text,
                                const std::string& name) {
     std::vector<PlanOf> plans;
-    for (topo::Plan& plan : released([&] { return topo::parse_plan_xml(text, name, self); }))
+    for (topo::ChannelPlan& plan : released([&] { return topo::parse_plan_xml(text, name, self); }))
         plans.push_back({std::move(plan), self});
     return plans;
 }

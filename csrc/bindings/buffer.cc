@@ -97,7 +97,7 @@ DataType type_of_view(PyObject* object, const Py_buffer& view) {
 }  // namespace
 
 Block Buffers::add(PyObject* object, Access access) {
-    std::optional<Memory> memory = memory_of_array(object, access);
+    std::optional<BufferMemory> memory = memory_of_array(object, access);
     if (memory)
         arrays_.push_back(pybind11::reinterpret_borrow<pybind11::object>(object));
     else
@@ -118,7 +118,7 @@ std::byte* Buffers::make(std::size_t bytes) {
 }
 
 // numpy's buffer protocol takes longer than a small collective, so this avoids it.
-std::optional<Buffers::Memory> Buffers::memory_of_array(PyObject* object, Access access) {
+std::optional<Buffers::BufferMemory> Buffers::memory_of_array(PyObject* object, Access access) {
     using pybind11::detail::npy_api;
     if (!is_numpy_array(object)) return std::nullopt;
     const auto* const array = pybind11::detail::array_proxy(object);
@@ -131,10 +131,10 @@ std::optional<Buffers::Memory> Buffers::memory_of_array(PyObject* object, Access
     if (!type || !is_native || (array->flags & needed) != needed) return std::nullopt;
     std::size_t bytes = size_of(*type);
     for (int i = 0; i < array->nd; ++i) bytes *= static_cast<std::size_t>(array->dimensions[i]);
-    return Memory{reinterpret_cast<std::byte*>(array->data), bytes, *type};
+    return BufferMemory{reinterpret_cast<std::byte*>(array->data), bytes, *type};
 }
 
-std::optional<Buffers::Memory> Buffers::memory_of_foreign(PyObject* object, Access access) {
+std::optional<Buffers::BufferMemory> Buffers::memory_of_foreign(PyObject* object, Access access) {
     if (PyObject_CheckBuffer(object) != 0) return std::nullopt;
     auto found = memory_by_dlpack(object);
     if (!found) found = memory_by_array_interface(object);
@@ -150,10 +150,10 @@ std::optional<Buffers::Memory> Buffers::memory_of_foreign(PyObject* object, Acce
                                                         described(object, nullptr),
                                                         "; it is read-only: pass a copy")));
     arrays_.push_back(std::move(found->owner));
-    return Memory{found->data, found->bytes, found->type};
+    return BufferMemory{found->data, found->bytes, found->type};
 }
 
-Buffers::Memory Buffers::memory_of_view(PyObject* object, Access access) {
+Buffers::BufferMemory Buffers::memory_of_view(PyObject* object, Access access) {
     auto view = std::make_unique<Py_buffer>();
     const int writable = access == Access::kWrite ? PyBUF_WRITABLE : 0;
     if (PyObject_GetBuffer(object, view.get(), PyBUF_FORMAT | PyBUF_C_CONTIGUOUS | writable) != 0)
@@ -164,13 +164,13 @@ Buffers::Memory Buffers::memory_of_view(PyObject* object, Access access) {
     return {static_cast<std::byte*>(memory.buf), static_cast<std::size_t>(memory.len), type};
 }
 
-Buffers::Memory Buffers::stand_in(std::size_t bytes, DataType type, Status why) {
+Buffers::BufferMemory Buffers::stand_in(std::size_t bytes, DataType type, Status why) {
     if (!stands_in_) throw_status(why);
     refuse(std::move(why));
     return {make(bytes), bytes, type};
 }
 
-Buffers::Memory Buffers::stand_in_for_view(PyObject* object, Status why) {
+Buffers::BufferMemory Buffers::stand_in_for_view(PyObject* object, Status why) {
     auto view = std::make_unique<Py_buffer>();
     if (PyObject_GetBuffer(object, view.get(), PyBUF_FORMAT | PyBUF_STRIDES) != 0) {
         PyErr_Clear();

@@ -52,7 +52,7 @@ class Buffers {
     }
 
    private:
-    struct Memory {
+    struct BufferMemory {
         std::byte* data = nullptr;
         std::size_t bytes = 0;
         DataType type = DataType::kBytes;
@@ -60,15 +60,15 @@ class Buffers {
 
     /// Returns a numpy array's memory by numpy's C API; nullopt for objects that require the buffer
     /// protocol.
-    static std::optional<Memory> memory_of_array(PyObject* object, Access access);
-    Memory memory_of_view(PyObject* object, Access access);
+    static std::optional<BufferMemory> memory_of_array(PyObject* object, Access access);
+    BufferMemory memory_of_view(PyObject* object, Access access);
     /// Returns the memory of an object without the buffer protocol, but with an array protocol
     /// (foreign_memory.h).
-    std::optional<Memory> memory_of_foreign(PyObject* object, Access access);
+    std::optional<BufferMemory> memory_of_foreign(PyObject* object, Access access);
     /// Returns own memory in place of a refused array. Throws `why` unless stand_in_for_refused()
     /// was called.
-    Memory stand_in(std::size_t bytes, DataType type, Status why);
-    Memory stand_in_for_view(PyObject* object, Status why);
+    BufferMemory stand_in(std::size_t bytes, DataType type, Status why);
+    BufferMemory stand_in_for_view(PyObject* object, Status why);
     [[noreturn]] void refuse_to_reduce() const;
 
     std::vector<pybind11::object> arrays_;  // and objects that keep the memory of others

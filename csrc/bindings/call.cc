@@ -66,13 +66,13 @@ KeptBlocks::KeptBlocks(Side side) : side_(side), blocks_(std::move(kept(side))) 
 
 KeptBlocks::~KeptBlocks() { kept(side_) = std::move(blocks_); }
 
-void Call::bind(const py::object& x, const py::object& out) {
+void BufferCall::bind(const py::object& x, const py::object& out) {
     take(x, out);
     if (schedule::reduces(what_.kind)) buffers_.check_reducible();
     if (what_.reducing.factor) premultiply();
 }
 
-void Call::premultiply() {
+void BufferCall::premultiply() {
     const DataType type = buffers_.type();
     Status status;
     {
@@ -88,7 +88,7 @@ void Call::premultiply() {
     throw_unless_ok(status);
 }
 
-void Call::take(const py::object& x, const py::object& out) {
+void BufferCall::take(const py::object& x, const py::object& out) {
     const bool is_root = rank_ == what_.root;
     switch (what_.kind) {
         case CollectiveKind::kAllReduce:
@@ -120,33 +120,33 @@ void Call::take(const py::object& x, const py::object& out) {
     }
 }
 
-void Call::refuse_out(const py::object& out) const {
+void BufferCall::refuse_out(const py::object& out) const {
     if (out.is_none()) return;
     throw_status(Status::invalid_argument(concat(schedule::to_string(what_.kind),
                                                  " has one buffer, x, which gets the result: give ",
                                                  "no out")));
 }
 
-void Call::read(const py::object& object) {
+void BufferCall::read(const py::object& object) {
     (*inputs_).push_back(buffers_.add(object.ptr(), Access::kRead));
 }
 
-void Call::write(const py::object& object) {
+void BufferCall::write(const py::object& object) {
     (*outputs_).push_back(buffers_.add(object.ptr(), Access::kWrite));
 }
 
-void Call::read_and_write(const py::object& object) {
+void BufferCall::read_and_write(const py::object& object) {
     write(object);
     *inputs_ = *outputs_;
 }
 
 /// A broadcast's root does not write its output.
-void Call::add_root_block(const py::object& object) {
+void BufferCall::give(const py::object& object) {
     read(object);
     *outputs_ = *inputs_;
 }
 
-void Call::write_blocks(const py::object& object) {
+void BufferCall::write_blocks(const py::object& object) {
     std::vector<Block>& blocks = *outputs_;
     add(blocks, object, Access::kWrite);
     const std::size_t element = size_of(buffers_.type());
@@ -156,7 +156,7 @@ void Call::write_blocks(const py::object& object) {
     for (Block& block : blocks) block.data = buffers_.make(block.count * element);
 }
 
-void Call::add(std::vector<Block>& blocks, const py::object& object, Access access) {
+void BufferCall::add(std::vector<Block>& blocks, const py::object& object, Access access) {
     if (PyList_Check(object.ptr()) || PyTuple_Check(object.ptr())) {
         has_lists_ = true;
         for (const py::handle item : object) blocks.push_back(buffers_.add(item.ptr(), access));
@@ -165,7 +165,7 @@ void Call::add(std::vector<Block>& blocks, const py::object& object, Access acce
     cut(blocks, buffers_.add(object.ptr(), access));
 }
 
-void Call::cut(std::vector<Block>& blocks, Block whole) const {
+void BufferCall::cut(std::vector<Block>& blocks, Block whole) const {
     const auto parts = static_cast<std::size_t>(size_);
     if (whole.count % parts != 0) {
         throw_status(Status::invalid_argument(concat("a buffer of ", whole.count,
@@ -178,7 +178,7 @@ void Call::cut(std::vector<Block>& blocks, Block whole) const {
     }
 }
 
-Collective Call::collective(std::string_view algorithm) const {
+Collective BufferCall::collective(std::string_view algorithm) const {
     return {.kind = what_.kind,
             .type = buffers_.type(),
             .op = what_.reducing.op,

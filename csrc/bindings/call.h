@@ -66,9 +66,9 @@ class KeptBlocks {
     std::vector<Block> blocks_;
 };
 
-class Call {
+class BufferCall {
    public:
-    Call(const CallKind& what, Rank rank, int size) : what_(what), rank_(rank), size_(size) {
+    BufferCall(const CallKind& what, Rank rank, int size) : what_(what), rank_(rank), size_(size) {
         buffers_.stand_in_for_refused();
     }
 
@@ -77,7 +77,7 @@ class Call {
     /// InvalidArgumentError and UnsupportedError.
     void bind(const pybind11::object& x, const pybind11::object& out);
 
-    /// Returns the collective. Valid during the lifetime of this Call.
+    /// Returns the collective. Valid during the lifetime of this BufferCall.
     [[nodiscard]] Collective collective(std::string_view algorithm = {}) const;
     /// Returns the error of a buffer that is read-only, strided, or written twice; ok: there is
     /// none. The collective replaces such a buffer by memory of its own, and notifies the other

@@ -21,7 +21,7 @@ enum class TypeCode : std::uint8_t {
     kFloat8E5m2 = 12,
 };
 
-struct Device {
+struct DlpackDevice {
     DeviceType type;
     std::int32_t number;
 };
@@ -34,7 +34,7 @@ struct ElementType {
 
 struct Tensor {
     void* data;
-    Device device;
+    DlpackDevice device;
     std::int32_t dimensions;
     ElementType type;
     const std::int64_t* shape;

@@ -154,7 +154,7 @@ ForeignMemory memory_of(py::handle object, const dlpack::Tensor& tensor) {
 // --- __array_interface__
 
 /// Fields of the user's object, any of which may be missing or malformed.
-struct Interface {
+struct ArrayInterface {
     std::string type;
     std::vector<std::int64_t> shape;
     std::vector<std::int64_t> strides;  // in bytes; empty: C-contiguous
@@ -162,10 +162,10 @@ struct Interface {
     bool is_read_only = false;
 };
 
-Interface interface_of(py::handle object) {
+ArrayInterface interface_of(py::handle object) {
     try {
         const py::dict given = object.attr("__array_interface__");
-        Interface found;
+        ArrayInterface found;
         found.type = py::str(given["typestr"]);
         found.shape = given["shape"].cast<std::vector<std::int64_t>>();
         if (given.contains("strides") && !given["strides"].is_none())
@@ -227,7 +227,7 @@ std::optional<ForeignMemory> memory_by_dlpack(py::handle object) {
 
 std::optional<ForeignMemory> memory_by_array_interface(py::handle object) {
     if (!py::hasattr(object, "__array_interface__")) return std::nullopt;
-    const Interface given = interface_of(object);
+    const ArrayInterface given = interface_of(object);
     const DataType type = type_of(object, given.type);
     const auto unit = static_cast<std::int64_t>(size_of(type));
     const bool is_usable = is_contiguous(given.shape, given.strides, unit);

@@ -41,21 +41,21 @@ std::span<std::byte> payload_of(Block block, DataType type) {
 PyCommunicator::PyCommunicator(const GroupOptions& options)
     : store_(store_at(options.rendezvous, options.place, options.name,
                       Deadline::after(timeout_of_group(options.timeout)), StoreContent::kAny)) {
-    comm::CommunicatorOptions wanted{.rank = options.place.rank,
-                                     .size = options.place.world_size,
-                                     .store = store_,
-                                     .name = options.name,
-                                     .timeout = timeout_of_group(options.timeout),
-                                     .transports = transports_of(options.transports),
-                                     .algorithm = options.algorithm,
-                                     .runtime = nullptr,
-                                     .global_ranks = {},
-                                     .interrupted = extension::check_signals,
-                                     .gpu = options.gpu,
-                                     .network = options.network};
+    comm::CommunicatorImplOptions wanted{.rank = options.place.rank,
+                                         .size = options.place.world_size,
+                                         .store = store_,
+                                         .name = options.name,
+                                         .timeout = timeout_of_group(options.timeout),
+                                         .transports = transports_of(options.transports),
+                                         .algorithm = options.algorithm,
+                                         .runtime = nullptr,
+                                         .global_ranks = {},
+                                         .interrupted = extension::check_signals,
+                                         .gpu = options.gpu,
+                                         .network = options.network};
     auto communicator = [&] {
         const py::gil_scoped_release released;
-        return comm::Communicator::create(wanted);
+        return comm::CommunicatorImpl::create(wanted);
     }();
     communicator_ = value_or_throw(std::move(communicator));
 }
@@ -68,7 +68,7 @@ PyCommunicator::~PyCommunicator() {
 
 PyCommunicator::Outcome PyCommunicator::perform(const CallKind& what, const py::object& x,
                                                 const py::object& out, const CallOptions& options) {
-    Call call(what, communicator_->rank(), communicator_->size());
+    BufferCall call(what, communicator_->rank(), communicator_->size());
     call.bind(x, out);
     const auto timeout = timeout_of(options.timeout);
     if (!call.why_refused().is_ok()) refuse(call, timeout);
@@ -81,7 +81,7 @@ PyCommunicator::Outcome PyCommunicator::perform(const CallKind& what, const py::
     return hand_out(event, std::move(call.buffers()));
 }
 
-void PyCommunicator::refuse(Call& call, OptionalTimeout timeout) {
+void PyCommunicator::refuse(BufferCall& call, OptionalTimeout timeout) {
     Status status;
     {
         const py::gil_scoped_release without_gil;
@@ -92,13 +92,13 @@ void PyCommunicator::refuse(Call& call, OptionalTimeout timeout) {
     throw_status(why.with_context(schedule::to_string(call.kind())));
 }
 
-PyCommunicator::Outcome PyCommunicator::run(const comm::Operator& bound,
+PyCommunicator::Outcome PyCommunicator::run(const comm::OperatorImpl& bound,
                                             std::optional<double> timeout) {
     const auto limit = timeout_of(timeout);
     return wait_here([&] { return bound.run(limit); });
 }
 
-PyCommunicator::Outcome PyCommunicator::execute(const comm::Operator& bound, Buffers buffers,
+PyCommunicator::Outcome PyCommunicator::execute(const comm::OperatorImpl& bound, Buffers buffers,
                                                 std::optional<double> timeout) {
     const auto limit = timeout_of(timeout);
     const Event event = released([&] { return bound.execute(limit); });
@@ -212,7 +212,7 @@ py::object PyCommunicator::health(Seconds timeout) const {
     const auto peers = released([&] { return communicator_->survey(limit); });
     const py::object make = py::module_::import("pccl.results.peer_health").attr("PeerHealth");
     py::list all;
-    for (const comm::PeerHealth& peer : peers) {
+    for (const comm::SurveyedPeer& peer : peers) {
         const py::object last =
             peer.last_sign
                 ? py::object(py::float_(std::chrono::duration<double>(*peer.last_sign).count()))
@@ -228,7 +228,7 @@ py::object PyCommunicator::health(Seconds timeout) const {
 
 std::unique_ptr<PyCommunicator> PyCommunicator::shrink(
     const std::optional<std::vector<Rank>>& excluded, std::optional<int> least) {
-    auto shrunk = [&]() -> Result<std::shared_ptr<comm::Communicator>> {
+    auto shrunk = [&]() -> Result<std::shared_ptr<comm::CommunicatorImpl>> {
         const py::gil_scoped_release released;
         const ShrinkOptions wanted{.least = least};
         if (!excluded) return communicator_->shrink(wanted);
@@ -248,9 +248,9 @@ std::unique_ptr<PyCommunicator> PyCommunicator::split(std::optional<int> color, 
     return std::unique_ptr<PyCommunicator>(new PyCommunicator(store_, std::move(part)));
 }
 
-capsule::Capsule PyCommunicator::load(const py::object& capsule,
-                                      const std::optional<std::string>& sizes,
-                                      std::optional<double> timeout) {
+capsule::VerifiedCapsule PyCommunicator::load(const py::object& capsule,
+                                              const std::optional<std::string>& sizes,
+                                              std::optional<double> timeout) {
     const py::object core = py::getattr(capsule, "_core", capsule);
     const bool is_path = !py::isinstance<capsule::CapsuleFile>(core);
     const auto path =

@@ -22,7 +22,7 @@
 namespace pccl::bindings {
 
 struct GroupOptions {
-    Place place;
+    RankAndSize place;
     pybind11::object rendezvous;  // as for store_at()
     double timeout = 0;           // in seconds
     std::string name;
@@ -58,9 +58,10 @@ class PyCommunicator {
     Outcome all_to_all(const pybind11::object& out, const pybind11::object& x,
                        const CallOptions& options);
     /// Runs an operator of this communicator.
-    Outcome run(const comm::Operator& bound, std::optional<double> timeout);
+    Outcome run(const comm::OperatorImpl& bound, std::optional<double> timeout);
     /// Starts an operator. Returns an Event, which keeps `buffers` while the operation runs.
-    Outcome execute(const comm::Operator& bound, Buffers buffers, std::optional<double> timeout);
+    Outcome execute(const comm::OperatorImpl& bound, Buffers buffers,
+                    std::optional<double> timeout);
     Outcome send(const pybind11::object& x, Rank peer, int tag, const CallOptions& options);
     /// Receives a message, from any rank where `peer` is negative.
     Outcome receive(const pybind11::object& x, Rank peer, int tag, const CallOptions& options);
@@ -78,25 +79,27 @@ class PyCommunicator {
 
     /// Loads a pccl.Capsule, its base type, or the file at a path, on all ranks together. Returns
     /// the capsule for this number of ranks.
-    capsule::Capsule load(const pybind11::object& capsule, const std::optional<std::string>& sizes,
-                          std::optional<double> timeout);
+    capsule::VerifiedCapsule load(const pybind11::object& capsule,
+                                  const std::optional<std::string>& sizes,
+                                  std::optional<double> timeout);
     void unload(const std::string& name, OptionalSeconds timeout);
     /// Returns a pccl.results.table.Table of pccl.results.loaded_capsule.LoadedCapsule.
     [[nodiscard]] pybind11::object loaded() const;
 
-    comm::Communicator& operator*() { return *communicator_; }
-    [[nodiscard]] const std::shared_ptr<comm::Communicator>& shared() const {
+    comm::CommunicatorImpl& operator*() { return *communicator_; }
+    [[nodiscard]] const std::shared_ptr<comm::CommunicatorImpl>& shared() const {
         return communicator_;
     }
 
    private:
-    PyCommunicator(std::shared_ptr<Store> store, std::shared_ptr<comm::Communicator> communicator)
+    PyCommunicator(std::shared_ptr<Store> store,
+                   std::shared_ptr<comm::CommunicatorImpl> communicator)
         : store_(std::move(store)), communicator_(std::move(communicator)) {}
 
     Outcome perform(const CallKind& what, const pybind11::object& x, const pybind11::object& out,
                     const CallOptions& options);
     /// Notifies the other ranks that this one refuses a buffer, and throws the reason.
-    [[noreturn]] void refuse(Call& call, OptionalTimeout timeout);
+    [[noreturn]] void refuse(BufferCall& call, OptionalTimeout timeout);
     /// Calls run(), a synchronous collective, without the GIL.
     template <typename Run>
     Outcome wait_here(Run run);
@@ -108,7 +111,7 @@ class PyCommunicator {
 
     // On rank 0, it may be the server from which other ranks still read.
     std::shared_ptr<Store> store_;
-    std::shared_ptr<comm::Communicator> communicator_;
+    std::shared_ptr<comm::CommunicatorImpl> communicator_;
     std::shared_ptr<Discarded> discarded_ = std::make_shared<Discarded>();
 };
 

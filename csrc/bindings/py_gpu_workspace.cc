@@ -102,7 +102,7 @@ std::string PyGpuMemory::described() const {
                   " bytes, accessible from cuda:", workspace_->device(), ">");
 }
 
-PyGpuWorkspace::PyGpuWorkspace(comm::Communicator& communicator, std::string name,
+PyGpuWorkspace::PyGpuWorkspace(comm::CommunicatorImpl& communicator, std::string name,
                                std::size_t bytes, const std::string& device,
                                std::optional<double> timeout)
     : name_(std::move(name)), bytes_(bytes), rank_(communicator.rank()), device_(0) {

@@ -41,7 +41,7 @@ class PyGpuWorkspace {
    public:
     /// Makes a workspace together with all other ranks of `communicator`. `device` is "cuda" or
     /// "cuda:N".
-    PyGpuWorkspace(comm::Communicator& communicator, std::string name, std::size_t bytes,
+    PyGpuWorkspace(comm::CommunicatorImpl& communicator, std::string name, std::size_t bytes,
                    const std::string& device, std::optional<double> timeout);
 
     [[nodiscard]] const std::string& name() const { return name_; }

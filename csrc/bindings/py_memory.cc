@@ -17,7 +17,7 @@ namespace py = pybind11;
 namespace {
 
 /// Returns bytes that stay mapped until the array and its views are gone.
-py::array array_over(comm::HeldMemory held) {
+py::array array_over(comm::MappedMemory held) {
     auto* const data = reinterpret_cast<std::uint8_t*>(held.memory.data());
     const auto bytes = static_cast<py::ssize_t>(held.memory.size());
     using Holder = std::shared_ptr<const void>;
@@ -31,7 +31,7 @@ py::array array_over(comm::HeldMemory held) {
 PyWorkspace::PyWorkspace(py::object communicator, std::string name, std::size_t bytes)
     : communicator_(std::move(communicator)), name_(std::move(name)), bytes_(bytes) {}
 
-comm::Communicator& PyWorkspace::communicator() const {
+comm::CommunicatorImpl& PyWorkspace::communicator() const {
     return *communicator_.cast<PyCommunicator&>();
 }
 
@@ -56,13 +56,13 @@ std::string PyWorkspace::described() const {
 
 PyMemory::PyMemory(py::object communicator) : communicator_(std::move(communicator)) {}
 
-comm::Communicator& PyMemory::communicator() const {
+comm::CommunicatorImpl& PyMemory::communicator() const {
     return *communicator_.cast<PyCommunicator&>();
 }
 
 py::object PyMemory::allocate(const std::string& name, std::size_t bytes, const std::string& device,
                               OptionalSeconds timeout) const {
-    comm::Communicator& comm = communicator();
+    comm::CommunicatorImpl& comm = communicator();
     if (device.starts_with("cuda"))
         return py::cast(std::make_unique<PyGpuWorkspace>(comm, name, bytes, device, timeout));
     if (device != "cpu")

@@ -30,7 +30,7 @@ class PyWorkspace {
     [[nodiscard]] std::string described() const;
 
    private:
-    [[nodiscard]] comm::Communicator& communicator() const;
+    [[nodiscard]] comm::CommunicatorImpl& communicator() const;
 
     pybind11::object communicator_;
     std::string name_;
@@ -52,7 +52,7 @@ class PyMemory {
     [[nodiscard]] std::string described() const;
 
    private:
-    [[nodiscard]] comm::Communicator& communicator() const;
+    [[nodiscard]] comm::CommunicatorImpl& communicator() const;
 
     pybind11::object communicator_;
 };

@@ -18,13 +18,14 @@ PyOperator::PyOperator(py::object group, Spec spec)
 
 std::unique_ptr<PyOperator> PyOperator::bind(const py::object& x, const py::object& out,
                                              const py::str& op) const {
-    comm::Communicator& comm = *communicator();
-    Call call({.kind = spec_.kind, .root = spec_.root, .reducing = {.op = op_of(op)}}, comm.rank(),
-              comm.size());
+    comm::CommunicatorImpl& comm = *communicator();
+    BufferCall call({.kind = spec_.kind, .root = spec_.root, .reducing = {.op = op_of(op)}},
+                    comm.rank(), comm.size());
     call.bind(x, out);
     throw_unless_ok(call.why_refused());
     auto checked = released([&] {
-        return comm::Operator::create(communicator().shared(), call.collective(spec_.algorithm));
+        return comm::OperatorImpl::create(communicator().shared(),
+                                          call.collective(spec_.algorithm));
     });
     auto made = std::make_unique<PyOperator>(group_, spec_);
     made->bound_.emplace(Bound{std::move(call.buffers()), std::move(checked)});
@@ -36,7 +37,7 @@ py::object PyOperator::run(const CallOptions& options) {
 }
 
 py::object PyOperator::execute(const CallOptions& options) {
-    const comm::Operator& call = bound();
+    const comm::OperatorImpl& call = bound();
     Buffers held;
     held.keep(py::cast(this, py::return_value_policy::reference));
     return communicator().execute(call, std::move(held), options.timeout);
@@ -49,7 +50,7 @@ PyCommunicator& PyOperator::communicator() const {
                " for the sizes that it was loaded for")));
 }
 
-const comm::Operator& PyOperator::bound() const {
+const comm::OperatorImpl& PyOperator::bound() const {
     if (bound_) return bound_->call;
     static_cast<void>(communicator());
     throw_status(Status::invalid_argument(

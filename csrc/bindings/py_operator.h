@@ -27,7 +27,7 @@ class PyOperator {
     /// groups, cannot be executed.
     PyOperator(pybind11::object group, Spec spec);
 
-    /// Returns an operator with buffers, as for Call::bind(). Throws the errors of
+    /// Returns an operator with buffers, as for BufferCall::bind(). Throws the errors of
     /// Communicator::check_call().
     [[nodiscard]] std::unique_ptr<PyOperator> bind(const pybind11::object& x,
                                                    const pybind11::object& out,
@@ -44,13 +44,13 @@ class PyOperator {
    private:
     struct Bound {
         Buffers buffers;
-        comm::Operator call;
+        comm::OperatorImpl call;
     };
 
     /// Throws UnsupportedError where the group is no pccl.Communicator.
     [[nodiscard]] PyCommunicator& communicator() const;
     /// Throws InvalidArgumentError where there are no buffers.
-    [[nodiscard]] const comm::Operator& bound() const;
+    [[nodiscard]] const comm::OperatorImpl& bound() const;
 
     pybind11::object group_;  // outlives the operators that are bound to it
     Spec spec_;

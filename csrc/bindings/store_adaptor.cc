@@ -125,7 +125,7 @@ class PythonStore final : public Store {
     py::object store_;
 };
 
-std::shared_ptr<Store> open(const std::string& url, const Place& place, Deadline deadline,
+std::shared_ptr<Store> open(const std::string& url, const RankAndSize& place, Deadline deadline,
                             StoreContent content) {
     const auto attempt = [&](const Cancellation& cancellation) {
         return open_store(url, place.rank, place.world_size, deadline.unless(cancellation.is_set()),
@@ -142,7 +142,7 @@ bool is_environment(const py::object& rendezvous) {
 py::module_ environment() { return py::module_::import("pccl.communicator.environment"); }
 
 /// A process has one such store, at which its groups meet one after the other, as with torch.
-std::shared_ptr<Store> store_of_environment(const Place& place, Deadline deadline) {
+std::shared_ptr<Store> store_of_environment(const RankAndSize& place, Deadline deadline) {
     static auto& store = *new std::shared_ptr<Store>;  // guarded by the GIL
     if (store == nullptr) {
         const double patience =
@@ -176,8 +176,8 @@ std::shared_ptr<Store> adapt_store(py::object store) {
     return std::make_shared<PythonStore>(std::move(store));
 }
 
-Place place_in(const py::object& rendezvous, std::optional<Rank> rank,
-               std::optional<int> world_size) {
+RankAndSize place_in(const py::object& rendezvous, std::optional<Rank> rank,
+                     std::optional<int> world_size) {
     if (rendezvous.is_none() && !rank && !world_size) environment().attr("check_is_alone")();
     if (!is_environment(rendezvous) || (rank && world_size))
         return {rank.value_or(0), world_size.value_or(1)};
@@ -185,7 +185,7 @@ Place place_in(const py::object& rendezvous, std::optional<Rank> rank,
     return {place.first, place.second};
 }
 
-std::shared_ptr<Store> store_at(const py::object& rendezvous, const Place& place,
+std::shared_ptr<Store> store_at(const py::object& rendezvous, const RankAndSize& place,
                                 const std::string& group, Deadline deadline, StoreContent content) {
     if (rendezvous.is_none()) return nullptr;
     if (is_environment(rendezvous))

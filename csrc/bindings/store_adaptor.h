@@ -20,22 +20,22 @@ namespace pccl::bindings {
 [[nodiscard]] std::shared_ptr<Store> adapt_store(pybind11::object store);
 
 /// Rank of this process, and number of ranks.
-struct Place {
+struct RankAndSize {
     Rank rank = 0;
     int world_size = 1;
 };
 /// Completes the arguments: missing values are those of the environment if the rendezvous is
 /// "env://", and those of a single rank otherwise. Throws if all are missing although a launcher
 /// has started several processes.
-[[nodiscard]] Place place_in(const pybind11::object& rendezvous, std::optional<Rank> rank,
-                             std::optional<int> world_size);
+[[nodiscard]] RankAndSize place_in(const pybind11::object& rendezvous, std::optional<Rank> rank,
+                                   std::optional<int> world_size);
 
 /// Opens the user's rendezvous: "env://" (the store of the environment, with a prefix for groups of
 /// that name), a URL for open_store(), a store object, or None (returns null). Where the store must
 /// be empty, the prefix of "env://" also contains the group's number in this process and the
 /// attempt.
 [[nodiscard]] std::shared_ptr<Store> store_at(const pybind11::object& rendezvous,
-                                              const Place& place, const std::string& group,
+                                              const RankAndSize& place, const std::string& group,
                                               Deadline deadline, StoreContent content);
 
 }  // namespace pccl::bindings

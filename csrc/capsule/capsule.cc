@@ -116,7 +116,7 @@ std::uint64_t first_of(const sys::Digest& digest) {
 }  // namespace
 
 /// Cache of the capsules that this process has verified and still uses.
-class Capsule::Proven {
+class VerifiedCapsule::Proven {
    public:
     static Proven& of_process() {
         static auto* const proven = [] {
@@ -147,12 +147,13 @@ class Capsule::Proven {
     std::map<sys::Digest, std::weak_ptr<const Content>> contents_;
 };
 
-Result<Capsule> Capsule::make(const Description& description, Schedule schedule) {
+Result<VerifiedCapsule> VerifiedCapsule::make(const CapsuleDescription& description,
+                                              Schedule schedule) {
     return made(description, std::move(schedule), FileVersion::kWithLinks);
 }
 
-Result<Capsule> Capsule::made(const Description& description, Schedule schedule,
-                              FileVersion newest) {
+Result<VerifiedCapsule> VerifiedCapsule::made(const CapsuleDescription& description,
+                                              Schedule schedule, FileVersion newest) {
     PCCL_TRY(check(description));
     schedule.name = description.name;
     PCCL_ASSIGN_OR_RETURN(Findings findings, prove(schedule));
@@ -174,12 +175,12 @@ Result<Capsule> Capsule::made(const Description& description, Schedule schedule,
                                                                  .bytes = std::move(bytes),
                                                                  .digest = digest});
     Proven::of_process().keep(content);
-    return Capsule(content);
+    return VerifiedCapsule(content);
 }
 
-Result<Capsule> Capsule::made_of(const FileParts& parts, std::string_view whole) {
+Result<VerifiedCapsule> VerifiedCapsule::made_of(const FileParts& parts, std::string_view whole) {
     PCCL_ASSIGN_OR_RETURN(FileContent content, content_of(parts));
-    PCCL_ASSIGN_OR_RETURN(Capsule capsule,
+    PCCL_ASSIGN_OR_RETURN(VerifiedCapsule capsule,
                           made(content.description, std::move(content.schedule), parts.version));
     if (capsule.bytes() == whole) return capsule;
     const std::string key = first_difference(parts.manifest, capsule.manifest());
@@ -187,22 +188,22 @@ Result<Capsule> Capsule::made_of(const FileParts& parts, std::string_view whole)
                        : refuse("its manifest differs from its programs, at ", key);
 }
 
-Result<Capsule> Capsule::parse(std::string_view bytes) {
+Result<VerifiedCapsule> VerifiedCapsule::parse(std::string_view bytes) {
     PCCL_ASSIGN_OR_RETURN(const FileParts parts, parts_of(bytes));
     if (!parts.signature.empty()) return refuse("it is signed, which one capsule by itself is not");
     if (parts.version == FileVersion::kOfManyNumbers)
         return refuse("it is for several numbers of ranks");
     const auto known = Proven::of_process().find(parts.digest, bytes);
-    return known ? Capsule(known) : made_of(parts, bytes);
+    return known ? VerifiedCapsule(known) : made_of(parts, bytes);
 }
 
-Capsule Capsule::from_file(const sys::Digest& digest) const {
-    Capsule copy = *this;
+VerifiedCapsule VerifiedCapsule::from_file(const sys::Digest& digest) const {
+    VerifiedCapsule copy = *this;
     copy.file_digest_ = digest;
     return copy;
 }
 
-schedule::SourcePtr Capsule::source(const std::optional<schedule::SizeRange>& sizes) const {
+schedule::SourcePtr VerifiedCapsule::source(const std::optional<schedule::SizeRange>& sizes) const {
     const std::shared_ptr<const Schedule> schedule(content_, &content_->schedule);
     auto source = source_of(schedule, content_->findings.verdict, first_of(file_digest_));
     source.symmetry = content_->findings.symmetry;
@@ -211,7 +212,7 @@ schedule::SourcePtr Capsule::source(const std::optional<schedule::SizeRange>& si
     return std::make_shared<const schedule::ScheduleSource>(std::move(source));
 }
 
-std::vector<schedule::PartSource> Capsule::parts() const {
+std::vector<schedule::PartSource> VerifiedCapsule::parts() const {
     return part_sources_of(content_->schedule, content_->findings.verdict, first_of(file_digest_));
 }
 

@@ -31,18 +31,18 @@ struct FileParts;
 enum class FileVersion : std::uint8_t;
 
 /// Verified value: every way to construct one verifies it.
-class PCCL_API Capsule {
+class PCCL_API VerifiedCapsule {
    public:
     /// Makes a capsule; the schedule takes the description's name. kInvalidArgument: the programs
     /// have a fault, reported as by schedule::verify(), or the description has one.
-    [[nodiscard]] static Result<Capsule> make(const Description& description,
-                                              schedule::Schedule schedule);
+    [[nodiscard]] static Result<VerifiedCapsule> make(const CapsuleDescription& description,
+                                                      schedule::Schedule schedule);
     /// Parses bytes of any origin, within bounded time and memory. Bytes that this process has
     /// already verified and still uses, such as a capsule that several groups load, are not
     /// verified again. For signed files, and files for several numbers of ranks, use CapsuleFile.
-    [[nodiscard]] static Result<Capsule> parse(std::string_view bytes);
+    [[nodiscard]] static Result<VerifiedCapsule> parse(std::string_view bytes);
 
-    [[nodiscard]] const Description& description() const { return content_->description; }
+    [[nodiscard]] const CapsuleDescription& description() const { return content_->description; }
     [[nodiscard]] const schedule::Schedule& schedule() const { return content_->schedule; }
     [[nodiscard]] const schedule::Verdict& verdict() const { return content_->findings.verdict; }
     /// Returns JSON.
@@ -54,7 +54,7 @@ class PCCL_API Capsule {
     /// Returns the digest of the file from which the capsule was read, by which groups identify it.
     /// It is digest() unless the file has several capsules.
     [[nodiscard]] const sys::Digest& file_digest() const { return file_digest_; }
-    [[nodiscard]] Capsule from_file(const sys::Digest& digest) const;
+    [[nodiscard]] VerifiedCapsule from_file(const sys::Digest& digest) const;
 
     /// Returns whether its programs switch phases of the network; then only its parts can run.
     [[nodiscard]] bool switches_phases() const { return !schedule().phases.empty(); }
@@ -65,7 +65,7 @@ class PCCL_API Capsule {
 
    private:
     struct Content {
-        Description description;
+        CapsuleDescription description;
         schedule::Schedule schedule;
         Findings findings;
         std::string manifest;
@@ -75,11 +75,13 @@ class PCCL_API Capsule {
     class Proven;
     /// Makes a capsule in a file of version `newest`, or of the version before if that can express
     /// it.
-    [[nodiscard]] static Result<Capsule> made(const Description& description,
-                                              schedule::Schedule schedule, FileVersion newest);
+    [[nodiscard]] static Result<VerifiedCapsule> made(const CapsuleDescription& description,
+                                                      schedule::Schedule schedule,
+                                                      FileVersion newest);
     /// Makes a capsule of bytes that consist of exactly these parts.
-    [[nodiscard]] static Result<Capsule> made_of(const FileParts& parts, std::string_view whole);
-    explicit Capsule(std::shared_ptr<const Content> content)
+    [[nodiscard]] static Result<VerifiedCapsule> made_of(const FileParts& parts,
+                                                         std::string_view whole);
+    explicit VerifiedCapsule(std::shared_ptr<const Content> content)
         : content_(std::move(content)), file_digest_(content_->digest) {}
 
     std::shared_ptr<const Content> content_;

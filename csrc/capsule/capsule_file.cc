@@ -14,18 +14,18 @@
 namespace pccl::capsule {
 namespace {
 
-int ranks_of(const Capsule& capsule) { return capsule.schedule().shape.ranks; }
+int ranks_of(const VerifiedCapsule& capsule) { return capsule.schedule().shape.ranks; }
 
 /// Returns the file of several capsules, ordered by their numbers of ranks, without checking that
 /// they match.
-Result<std::string> joined(const std::vector<Capsule>& capsules) {
+Result<std::string> joined(const std::vector<VerifiedCapsule>& capsules) {
     std::string inside;
     std::vector<int> ranks;
-    for (const Capsule& each : capsules) {
+    for (const VerifiedCapsule& each : capsules) {
         inside += each.bytes();
         ranks.push_back(ranks_of(each));
     }
-    const Capsule& first = capsules.front();
+    const VerifiedCapsule& first = capsules.front();
     const std::string manifest = common_manifest_text(
         {.description = first.description(), .shape = first.schedule().shape, .phases = {}}, ranks);
     std::string bytes = concat(head_of(FileVersion::kOfManyNumbers, manifest.size(), inside.size()),
@@ -37,14 +37,14 @@ Result<std::string> joined(const std::vector<Capsule>& capsules) {
 
 }  // namespace
 
-CapsuleFile::CapsuleFile(const Capsule& capsule)
+CapsuleFile::CapsuleFile(const VerifiedCapsule& capsule)
     : bytes_(std::make_shared<const std::string>(capsule.bytes())),
       manifest_(capsule.manifest()),
       description_(capsule.description()),
       digest_(capsule.digest()),
       members_({{ranks_of(capsule), *bytes_, capsule.from_file(capsule.digest())}}) {}
 
-Result<CapsuleFile> CapsuleFile::of(std::vector<Capsule> capsules) {
+Result<CapsuleFile> CapsuleFile::of(std::vector<VerifiedCapsule> capsules) {
     if (capsules.empty()) return refuse("a file has a capsule at least");
     if (capsules.size() == 1) return CapsuleFile(capsules.front());
     std::ranges::sort(capsules, {}, ranks_of);
@@ -96,14 +96,14 @@ bool CapsuleFile::has(int ranks) const {
 
 std::string CapsuleFile::ranks_text() const { return capsule::ranks_text(ranks()); }
 
-Result<Capsule> CapsuleFile::for_ranks(int ranks) const {
+Result<VerifiedCapsule> CapsuleFile::for_ranks(int ranks) const {
     const auto found = std::ranges::lower_bound(members_, ranks, {}, &ProgramEntry::ranks);
     if (found != members_.end() && found->ranks == ranks) return capsule_of(*found);
     return in_this_file(
         refuse("capsule ", description_.name, " is for ", ranks_text(), " ranks, not for ", ranks));
 }
 
-Result<Capsule> CapsuleFile::only() const {
+Result<VerifiedCapsule> CapsuleFile::only() const {
     if (members_.size() == 1) return capsule_of(members_.front());
     return in_this_file(refuse("capsule ", description_.name, " is for ", ranks_text(),
                                " ranks: for_ranks(", members_.front().ranks,
@@ -112,7 +112,7 @@ Result<Capsule> CapsuleFile::only() const {
 
 Result<CapsuleFile> CapsuleFile::proven() const {
     CapsuleFile file = *this;
-    Extent together;
+    VerificationSize together;
     for (ProgramEntry& each : file.members_) {
         PCCL_ASSIGN_OR_RETURN(each.capsule, capsule_of(each));
         together += extent_of(each.capsule->schedule());
@@ -131,9 +131,9 @@ CapsuleFile CapsuleFile::signed_with(const sys::SecretKey& secret) const {
     return copy;
 }
 
-Result<Capsule> CapsuleFile::capsule_of(const ProgramEntry& member) const {
+Result<VerifiedCapsule> CapsuleFile::capsule_of(const ProgramEntry& member) const {
     if (member.capsule) return *member.capsule;
-    const auto capsule = Capsule::parse(member.bytes);
+    const auto capsule = VerifiedCapsule::parse(member.bytes);
     if (capsule.is_ok()) return capsule->from_file(digest_);
     const bool is_only = members_.size() == 1;
     return in_this_file(

@@ -28,11 +28,11 @@ namespace pccl::capsule {
 /// Value type. A program in it is verified on first use, so that a group verifies only its own.
 class PCCL_API CapsuleFile {
    public:
-    explicit CapsuleFile(const Capsule& capsule);
+    explicit CapsuleFile(const VerifiedCapsule& capsule);
     /// Makes a file of capsules in any order. kInvalidArgument: two capsules have the same number
     /// of ranks, they differ in name, collective, root or description, or they exceed the limits of
     /// a file.
-    [[nodiscard]] static Result<CapsuleFile> of(std::vector<Capsule> capsules);
+    [[nodiscard]] static Result<CapsuleFile> of(std::vector<VerifiedCapsule> capsules);
     /// Parses bytes of any origin, within bounded time and memory. Checks everything except the
     /// programs, including the signature.
     [[nodiscard]] static Result<CapsuleFile> parse(std::string bytes);
@@ -46,16 +46,17 @@ class PCCL_API CapsuleFile {
     /// Returns "2..4 8", as in the manifest.
     [[nodiscard]] std::string ranks_text() const;
     /// Returns the verified capsule for this number of ranks, identified by the digest of this
-    /// file. kInvalidArgument: there is none, or it is faulty, as reported by Capsule::parse().
-    [[nodiscard]] Result<Capsule> for_ranks(int ranks) const;
+    /// file. kInvalidArgument: there is none, or it is faulty, as reported by
+    /// VerifiedCapsule::parse().
+    [[nodiscard]] Result<VerifiedCapsule> for_ranks(int ranks) const;
     /// Returns the only capsule. kInvalidArgument: there are several.
-    [[nodiscard]] Result<Capsule> only() const;
+    [[nodiscard]] Result<VerifiedCapsule> only() const;
     /// Returns a copy in which all capsules are verified; the limits apply to their total.
     /// kInvalidArgument contains the number of ranks of a faulty one.
     [[nodiscard]] Result<CapsuleFile> proven() const;
 
     /// Returns the common description.
-    [[nodiscard]] const Description& description() const { return description_; }
+    [[nodiscard]] const CapsuleDescription& description() const { return description_; }
     [[nodiscard]] const std::string& manifest() const { return manifest_; }
     /// Returns the bytes without the signature.
     [[nodiscard]] const std::string& bytes() const { return *bytes_; }
@@ -71,17 +72,17 @@ class PCCL_API CapsuleFile {
    private:
     struct ProgramEntry {
         int ranks = 0;
-        std::string_view bytes;          // in bytes_
-        std::optional<Capsule> capsule;  // once it is verified
+        std::string_view bytes;                  // in bytes_
+        std::optional<VerifiedCapsule> capsule;  // once it is verified
     };
     CapsuleFile() = default;
-    [[nodiscard]] Result<Capsule> capsule_of(const ProgramEntry& member) const;
+    [[nodiscard]] Result<VerifiedCapsule> capsule_of(const ProgramEntry& member) const;
     [[nodiscard]] Status in_this_file(const Status& why) const;
 
     std::shared_ptr<const std::string> bytes_;
     std::string path_;  // empty: not read from a file
     std::string manifest_;
-    Description description_;
+    CapsuleDescription description_;
     sys::Digest digest_{};
     std::optional<Seal> seal_;
     std::vector<ProgramEntry> members_;

@@ -17,7 +17,7 @@ using schedule::Schedule;
 using schedule::Shape;
 using schedule::Step;
 
-void add_step(const Step& step, Extent& extent) {
+void add_step(const Step& step, VerificationSize& extent) {
     extent.parts +=
         1 + static_cast<long long>(step.src.size() + step.dst.size() + step.after.size());
     extent.moved += count_of(step);
@@ -25,7 +25,7 @@ void add_step(const Step& step, Extent& extent) {
         if (port.is_used()) extent.channels = std::max(extent.channels, port.channel);
 }
 
-void add_program(const Program& program, Extent& extent) {
+void add_program(const Program& program, VerificationSize& extent) {
     const auto lanes = static_cast<long long>(program.lanes.size());
     extent.parts += lanes;
     if (lanes > 1) extent.lanes_together += lanes;
@@ -44,7 +44,7 @@ long long places_of(const Shape& shape) {
 
 }  // namespace
 
-Extent& Extent::operator+=(const Extent& other) {
+VerificationSize& VerificationSize::operator+=(const VerificationSize& other) {
     parts += other.parts;
     steps += other.steps;
     moved += other.moved;
@@ -55,14 +55,14 @@ Extent& Extent::operator+=(const Extent& other) {
     return *this;
 }
 
-Extent extent_of(const Schedule& schedule) {
-    Extent extent{.places = places_of(schedule.shape)};
+VerificationSize extent_of(const Schedule& schedule) {
+    VerificationSize extent{.places = places_of(schedule.shape)};
     for (const Program& program : schedule.programs) add_program(program, extent);
     extent.ordered = extent.steps * extent.lanes_together;
     return extent;
 }
 
-Status check_extent(const Extent& extent) {
+Status check_extent(const VerificationSize& extent) {
     if (extent.channels >= kMostChannels)
         return refuse("channel is ", extent.channels, "; it must be below ", kMostChannels);
     if (extent.parts <= kMostParts && extent.places <= kMostPlaces && extent.moved <= kMostMoved &&

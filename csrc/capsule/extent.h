@@ -9,7 +9,7 @@
 namespace pccl::capsule {
 
 /// Size of the verification, over all ranks of one or more schedules.
-struct Extent {
+struct VerificationSize {
     long long parts = 0;  // lanes, steps, slices and dependencies
     long long steps = 0;
     long long moved = 0;           // chunks, summed over all steps
@@ -18,13 +18,13 @@ struct Extent {
     long long places = 0;          // chunks in buffers
     int channels = 0;
 
-    Extent& operator+=(const Extent& other);
+    VerificationSize& operator+=(const VerificationSize& other);
 };
 
-[[nodiscard]] Extent extent_of(const schedule::Schedule& schedule);
+[[nodiscard]] VerificationSize extent_of(const schedule::Schedule& schedule);
 
 /// Checks that verification takes bounded time and memory; kInvalidArgument if not.
-[[nodiscard]] Status check_extent(const Extent& extent);
+[[nodiscard]] Status check_extent(const VerificationSize& extent);
 [[nodiscard]] Status check_extent(const schedule::Schedule& schedule);
 /// Checks a shape alone.
 [[nodiscard]] Status check_extent(const schedule::Shape& shape);

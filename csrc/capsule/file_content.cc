@@ -49,8 +49,8 @@ Result<Head> head_in(std::string_view bytes) {
 
 /// Returns the first field that must agree in the capsules of a file but differs; empty: none.
 std::string_view difference(const Stated& first, const Stated& other) {
-    const Description& one = first.description;
-    const Description& two = other.description;
+    const CapsuleDescription& one = first.description;
+    const CapsuleDescription& two = other.description;
     if (one.name != two.name) return "name";
     if (first.shape.kind != other.shape.kind) return "collective";
     if (first.shape.root != other.shape.root) return "root";

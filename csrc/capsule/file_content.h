@@ -49,7 +49,7 @@ struct FilesInside {
 
 /// Decoded content of a file, not verified.
 struct FileContent {
-    Description description;
+    CapsuleDescription description;
     schedule::Schedule schedule;
 };
 [[nodiscard]] Result<FileContent> content_of(const FileParts& parts);

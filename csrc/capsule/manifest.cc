@@ -47,7 +47,7 @@ json sums_in(const Findings& findings) {
 }
 
 /// Returns the fields that do not depend on the number of ranks.
-json described(const Description& description, const Shape& shape) {
+json described(const CapsuleDescription& description, const Shape& shape) {
     json manifest{{"name", description.name},
                   {"author", description.author},
                   {"licence", description.licence},
@@ -64,12 +64,12 @@ std::string lines_of(const json& manifest) {
 }
 
 /// Counts over all ranks.
-struct Counts {
+struct ProgramCounts {
     std::size_t steps = 0;
     std::size_t most_lanes = 0;
     std::set<ChannelId> channels;
 
-    explicit Counts(const Schedule& schedule) {
+    explicit ProgramCounts(const Schedule& schedule) {
         for (const auto& program : schedule.programs) {
             most_lanes = std::max(most_lanes, program.lanes.size());
             for (const auto& lane : program.lanes) {
@@ -148,7 +148,7 @@ Result<CollectiveKind> kind_of(const std::string& name) {
 
 }  // namespace
 
-Status check(const Description& description) {
+Status check(const CapsuleDescription& description) {
     constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789_";
     const std::string& name = description.name;
     if (name.empty() || name.size() > kLongestName ||
@@ -160,10 +160,10 @@ Status check(const Description& description) {
     return check_text("note", description.note);
 }
 
-std::string manifest_text(const Description& description, const Schedule& schedule,
+std::string manifest_text(const CapsuleDescription& description, const Schedule& schedule,
                           const Findings& findings) {
     const Shape& shape = schedule.shape;
-    const Counts counts(schedule);
+    const ProgramCounts counts(schedule);
     json manifest = described(description, shape);
     manifest.update({{"ranks", shape.ranks},
                      {"chunks", shape.chunks},

@@ -18,18 +18,18 @@
 namespace pccl::capsule {
 
 /// Statements of a capsule's author.
-struct Description {
+struct CapsuleDescription {
     std::string name{};  // letters a-z, digits and _
     std::string author{};
     std::string licence{};
     std::string note{};
     schedule::SizeRange sizes{};                          // for which it is intended
     std::optional<schedule::MessageProtocol> protocol{};  // for its messages between GPUs
-    auto operator<=>(const Description&) const = default;
+    auto operator<=>(const CapsuleDescription&) const = default;
 };
 
 /// Checks a description. kInvalidArgument: a text is too long, or the name is invalid.
-[[nodiscard]] Status check(const Description& description);
+[[nodiscard]] Status check(const CapsuleDescription& description);
 
 /// Properties computed from the programs.
 struct Findings {
@@ -40,13 +40,13 @@ struct Findings {
 };
 
 /// Returns the same text for equal capsules: keys in a fixed order, ASCII only.
-[[nodiscard]] std::string manifest_text(const Description& description,
+[[nodiscard]] std::string manifest_text(const CapsuleDescription& description,
                                         const schedule::Schedule& schedule,
                                         const Findings& findings);
 
 /// Statements of a manifest that cannot be computed from the programs; parsing ignores the rest.
 struct Stated {
-    Description description;
+    CapsuleDescription description;
     schedule::Shape shape;
     std::vector<std::string> phases;  // Schedule::phases
 };

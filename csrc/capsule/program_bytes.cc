@@ -36,7 +36,7 @@ constexpr std::uint64_t kAllFields = 31;
 
 std::uint64_t field_if(bool is_there, std::uint64_t field) { return is_there ? field : 0; }
 
-class Writer {
+class ProgramWriter {
    public:
     void program(const Program& program) {
         number(program.scratch_chunks);
@@ -91,9 +91,9 @@ class Writer {
 };
 
 /// Reader of programs, each of which represents `copies` ranks.
-class Reader {
+class ProgramReader {
    public:
-    explicit Reader(std::string_view bytes) : bytes_(bytes) {}
+    explicit ProgramReader(std::string_view bytes) : bytes_(bytes) {}
 
     /// Sets the number of ranks that each program represents; limits count parts of all ranks.
     void stand_for(int copies) { copies_ = copies; }
@@ -218,7 +218,7 @@ class Reader {
 }  // namespace
 
 std::string program_bytes(const Schedule& schedule, Symmetry symmetry) {
-    Writer out;
+    ProgramWriter out;
     out.number(static_cast<int>(symmetry));
     if (symmetry != Symmetry::kNone) {
         out.program(schedule.programs.front());
@@ -229,7 +229,7 @@ std::string program_bytes(const Schedule& schedule, Symmetry symmetry) {
 }
 
 Result<std::vector<Program>> parse_programs(std::string_view bytes, const Shape& shape) {
-    Reader in(bytes);
+    ProgramReader in(bytes);
     int kind = 0;
     PCCL_TRY(in.number(kind));
     if (kind > static_cast<int>(Symmetry::kRotatedChunks))

@@ -8,28 +8,9 @@
 namespace pccl::cluster {
 namespace {
 
-using comm::NetworkOutcome;
 using comm::NetworkReport;
 
-NetworkReport refused(const Status& why) {
-    return {.outcome = NetworkOutcome::kRefused, .reason = why};
-}
-
-NetworkOutcome outcome_of(Ending ending) {
-    switch (ending) {
-        case Ending::kSwitched:
-            return NetworkOutcome::kSwitched;
-        case Ending::kPrepared:
-            return NetworkOutcome::kPrepared;
-        case Ending::kRefused:
-            return NetworkOutcome::kRefused;
-        case Ending::kRolledBack:
-            return NetworkOutcome::kRolledBack;
-        case Ending::kDegraded:
-            break;
-    }
-    return NetworkOutcome::kDegraded;
-}
+NetworkReport refused(const Status& why) { return {.outcome = Ending::kRefused, .reason = why}; }
 
 comm::SwitchReport switch_report(const MemberReport& member) {
     comm::SwitchReport report{.name = member.name,
@@ -47,7 +28,7 @@ comm::SwitchReport switch_report(const MemberReport& member) {
 }  // namespace
 
 NetworkReport network_report(const Report& report) {
-    NetworkReport out{.outcome = outcome_of(report.ending),
+    NetworkReport out{.outcome = report.ending,
                       .reason = report.reason,
                       .total = report.total,
                       .dark = report.dark,
@@ -92,7 +73,7 @@ void Controller::set_watch(Watch watch) {
     watch_ = std::move(watch);
 }
 
-SwitchOptions Controller::options_of(const comm::NetworkOptions& options) const {
+SwitchOptions Controller::options_of(const comm::ControllerOptions& options) const {
     const std::lock_guard lock(mutex_);
     return {.step_timeout = options.step_timeout,
             .discard_candidate = options.discard_candidate,
@@ -100,7 +81,8 @@ SwitchOptions Controller::options_of(const comm::NetworkOptions& options) const 
             .watch = watch_};
 }
 
-NetworkReport Controller::prepare(const std::string& phase, const comm::NetworkOptions& options) {
+NetworkReport Controller::prepare(const std::string& phase,
+                                  const comm::ControllerOptions& options) {
     if (const Status busy = begin(); !busy.is_ok()) return refused(busy);
     Result<Report> prepared = context_->prepare(phase, options_of(options));
     if (!prepared.is_ok() || prepared->ending != Ending::kPrepared) end();
@@ -119,7 +101,7 @@ NetworkReport Controller::discard(const Status& why) {
     return done.is_ok() ? network_report(*done) : refused(done.status());
 }
 
-Result<std::string> Controller::read_back(const comm::NetworkOptions& options) {
+Result<std::string> Controller::read_back(const comm::ControllerOptions& options) {
     return alone([&] { return context_->inherit(options_of(options)); });
 }
 

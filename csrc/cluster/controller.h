@@ -32,10 +32,10 @@ class PCCL_API Controller final : public comm::NetworkController {
     explicit Controller(std::unique_ptr<ClusterContext> context);
 
     [[nodiscard]] comm::NetworkReport prepare(const std::string& phase,
-                                              const comm::NetworkOptions& options) override;
+                                              const comm::ControllerOptions& options) override;
     [[nodiscard]] comm::NetworkReport commit() override;
     [[nodiscard]] comm::NetworkReport discard(const Status& why) override;
-    [[nodiscard]] Result<std::string> read_back(const comm::NetworkOptions& options) override;
+    [[nodiscard]] Result<std::string> read_back(const comm::ControllerOptions& options) override;
 
     [[nodiscard]] Result<Report> switch_phase(const std::string& phase,
                                               const SwitchOptions& options);
@@ -56,7 +56,7 @@ class PCCL_API Controller final : public comm::NetworkController {
     /// Runs `call` unless another call is under way.
     template <typename Call>
     auto alone(const Call& call) -> decltype(call());
-    [[nodiscard]] SwitchOptions options_of(const comm::NetworkOptions& options) const;
+    [[nodiscard]] SwitchOptions options_of(const comm::ControllerOptions& options) const;
 
     const std::unique_ptr<ClusterContext> context_;
     std::atomic<bool> is_busy_{false};

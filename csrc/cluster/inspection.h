@@ -17,7 +17,7 @@ namespace pccl::cluster {
 
 struct NamedDriver {
     std::string name;
-    Driver* driver = nullptr;
+    SwitchDriver* driver = nullptr;
 };
 
 /// Reads the circuits of each switch, with `timeout` for each step. Reconnects if a session has

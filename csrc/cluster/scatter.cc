@@ -37,7 +37,8 @@ void await_news(const std::vector<SwitchTask*>& pending, Duration longest) {
     sys::wait_for_any(interests, longest);
 }
 
-Status timed_out(Step step, const Driver& driver, Duration timeout, const Status& interruption) {
+Status timed_out(Step step, const SwitchDriver& driver, Duration timeout,
+                 const Status& interruption) {
     const std::string awaited = driver.awaited();
     const std::string who = awaited.empty() ? "" : concat(" of ", awaited, ",");
     if (!interruption.is_ok())

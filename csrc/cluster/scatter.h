@@ -16,7 +16,7 @@ namespace pccl::cluster {
 
 /// Task of one switch in a step, with its result.
 struct SwitchTask {
-    Driver* driver = nullptr;
+    SwitchDriver* driver = nullptr;
     Intent intent;
     Status status;
     Duration took{};

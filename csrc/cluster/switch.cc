@@ -8,7 +8,8 @@
 
 namespace pccl::cluster {
 
-Switch::Switch(const SwitchDescription& description, std::unique_ptr<Driver> driver, Commit commit)
+Switch::Switch(const SwitchDescription& description, std::unique_ptr<SwitchDriver> driver,
+               Commit commit)
     : description_(description), driver_(std::move(driver)), commit_(std::move(commit)) {}
 
 Status Switch::command(const Command& command) {

@@ -27,7 +27,8 @@ class PCCL_API Switch {
     /// Commits the queued commands of a switch.
     using Commit = std::function<Result<Report>(Switch&, const SwitchOptions&)>;
 
-    Switch(const SwitchDescription& description, std::unique_ptr<Driver> driver, Commit commit);
+    Switch(const SwitchDescription& description, std::unique_ptr<SwitchDriver> driver,
+           Commit commit);
     virtual ~Switch() = default;
     Switch(const Switch&) = delete;
     Switch& operator=(const Switch&) = delete;
@@ -51,7 +52,7 @@ class PCCL_API Switch {
 
     // Interface for the cluster.
 
-    [[nodiscard]] Driver& driver() { return *driver_; }
+    [[nodiscard]] SwitchDriver& driver() { return *driver_; }
     /// Returns the last proven circuits; nullopt: none.
     [[nodiscard]] const std::optional<Circuits>& proven() const { return proven_; }
     /// Returns an error, with the reason, if its circuits could not be proven.
@@ -61,7 +62,7 @@ class PCCL_API Switch {
 
    private:
     const SwitchDescription& description_;
-    const std::unique_ptr<Driver> driver_;
+    const std::unique_ptr<SwitchDriver> driver_;
     const Commit commit_;
     std::vector<Command> commands_;
     std::optional<Circuits> proven_;

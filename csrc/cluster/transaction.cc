@@ -82,7 +82,7 @@ class Transaction::Steps {
     }
 
    private:
-    struct State {
+    struct MemberState {
         Commitment commitment = Commitment::kImmediate;  // as it was when it was connected
         bool is_locked = false;
         bool is_commit_requested = false;  // whether a commit was requested
@@ -156,13 +156,13 @@ class Transaction::Steps {
     Ending confirm() {
         reporter_.begin_part("confirm");
         may_be_interrupted_ = false;
-        const Indices unsure =
-            chosen([](const State& each) { return each.commitment == Commitment::kConfirmed; });
+        const Indices unsure = chosen(
+            [](const MemberState& each) { return each.commitment == Commitment::kConfirmed; });
         report_.reason = run_step(Step::kConfirm, unsure);
         for (const std::size_t i : everybody_)
             states_[i].is_confirmed = report_.members[i].status.is_ok();
         if (report_.reason.is_ok()) return save(), Ending::kSwitched;
-        const Indices failed = chosen([](const State& each) { return !each.is_confirmed; });
+        const Indices failed = chosen([](const MemberState& each) { return !each.is_confirmed; });
         if (failed.size() == everybody_.size()) return roll_back();
         // When its session ends, the switch reverts the commit unless it has confirmed it.
         for (const std::size_t i : failed) give_up(i, report_.members[i].status);
@@ -193,7 +193,7 @@ class Transaction::Steps {
     Ending roll_back() {
         reporter_.begin_part("roll back");
         may_be_interrupted_ = false;
-        const Indices changed = chosen([](const State& each) { return each.is_commit_requested; });
+        const Indices told = chosen([](const MemberState& each) { return each.has_been_told; });
         Indices reachable;
         Indices doubtful;
         for (const std::size_t i : changed)
@@ -202,7 +202,7 @@ class Transaction::Steps {
         const Status cause = report_.reason;
         static_cast<void>(run_step(Step::kCancel, reachable));
         doubtful =
-            chosen([](const State& each) { return each.is_commit_requested && each.is_in_doubt; });
+            chosen([](const MemberState& each) { return each.has_been_told && each.is_in_doubt; });
         await_timers(doubtful);
         const bool is_back = settle_on(changed, &SwitchMember::from);
         report_.reason = cause;
@@ -307,8 +307,8 @@ class Transaction::Steps {
     /// Releases the switches; errors do not affect the transaction's result.
     void release() {
         may_be_interrupted_ = false;
-        reporter_.begin_part("release");
-        const Indices locked = chosen([](const State& each) { return each.is_locked; });
+        teller_.begin_part("release");
+        const Indices locked = chosen([](const MemberState& each) { return each.is_locked; });
         const std::vector<Status> before = statuses();
         static_cast<void>(run_step(Step::kRelease, locked));
         for (const std::size_t i : everybody_) {
@@ -362,7 +362,7 @@ class Transaction::Steps {
 
     /// Returns whether the step may be aborted at any time, by closing the session.
     [[nodiscard]] bool changes_nothing(Step step) const {
-        const auto has_commit = [](const State& each) { return each.is_commit_requested; };
+        const auto was_told = [](const MemberState& each) { return each.has_been_told; };
         return may_be_interrupted_ && step != Step::kPrepare &&
                std::ranges::none_of(states_, has_commit);
     }
@@ -415,8 +415,8 @@ class Transaction::Steps {
     const std::vector<SwitchMember> members_;
     const SwitchOptions options_;
     const TimePoint begun_;
-    ProgressTeller reporter_;
-    std::vector<State> states_;
+    ProgressTeller teller_;
+    std::vector<MemberState> states_;
     Indices everybody_;
     Report report_;
     bool may_be_interrupted_ = true;  // false while the transaction is being ended
@@ -446,21 +446,5 @@ void Transaction::begin_drain() { steps_->begin_drain(); }
 Report Transaction::commit() { return steps_->commit(); }
 
 Report Transaction::leave(const Status& why) { return steps_->leave(why); }
-
-std::string_view to_string(Ending ending) {
-    switch (ending) {
-        case Ending::kSwitched:
-            return "switched";
-        case Ending::kPrepared:
-            return "prepared";
-        case Ending::kRefused:
-            return "refused";
-        case Ending::kRolledBack:
-            return "rolled back";
-        case Ending::kDegraded:
-            return "degraded";
-    }
-    return "unknown";
-}
 
 }  // namespace pccl::cluster

@@ -32,7 +32,7 @@ namespace pccl::cluster {
 /// Switch that takes part.
 struct SwitchMember {
     std::string name;
-    Driver* driver = nullptr;
+    SwitchDriver* driver = nullptr;
     Circuits from;
     Circuits to;
     Duration settle{};

@@ -21,7 +21,7 @@
 namespace pccl {
 
 /// Elements [begin, begin + count) of a block.
-struct Extent {
+struct ElementRange {
     std::size_t begin = 0;
     std::size_t count = 0;
 };
@@ -61,7 +61,7 @@ struct Cut {
     }
     /// Returns the elements that round `round` covers in a chunk of a block of `block_count`
     /// elements.
-    [[nodiscard]] Extent extent(std::size_t block_count, std::size_t round, int chunk) const {
+    [[nodiscard]] ElementRange extent(std::size_t block_count, std::size_t round, int chunk) const {
         const std::size_t length = chunk_length(block_count);
         const std::size_t begin = static_cast<std::size_t>(chunk) * length;
         const std::size_t first = begin + std::min(round * piece_length(), length);

@@ -17,56 +17,61 @@
 namespace pccl::comm {
 namespace {
 
-CommunicatorOptions without_runtime(CommunicatorOptions options) {
+CommunicatorImplOptions without_runtime(CommunicatorImplOptions options) {
     options.runtime.reset();
     return options;
 }
 
 }  // namespace
 
-Result<std::shared_ptr<Communicator>> Communicator::create(const CommunicatorOptions& options) {
+Result<std::shared_ptr<CommunicatorImpl>> CommunicatorImpl::create(
+    const CommunicatorImplOptions& options) {
     if (!options.interrupted) return join(options, Cancellation());
     return run_interruptibly(
         "pccl-meet", options.interrupted,
         [&options](const Cancellation& cancellation) { return join(options, cancellation); });
 }
 
-Result<std::shared_ptr<Communicator>> Communicator::join(const CommunicatorOptions& options,
-                                                         const Cancellation& cancellation) {
+Result<std::shared_ptr<CommunicatorImpl>> CommunicatorImpl::join(
+    const CommunicatorImplOptions& options, const Cancellation& cancellation) {
     Rendezvous rendezvous(options, cancellation);
     PCCL_ASSIGN_OR_RETURN(auto group, rendezvous.join());
-    return std::shared_ptr<Communicator>(new Communicator(rendezvous.options(), std::move(group)));
+    return std::shared_ptr<CommunicatorImpl>(
+        new CommunicatorImpl(rendezvous.options(), std::move(group)));
 }
 
-Communicator::Communicator(const CommunicatorOptions& options, std::shared_ptr<Group> group)
+CommunicatorImpl::CommunicatorImpl(const CommunicatorImplOptions& options,
+                                   std::shared_ptr<Group> group)
     : options_(without_runtime(options)),
       runtime_(options.runtime),
       group_(std::move(group)),
       memory_({.rank = options.rank, .size = options.size, .store = options.store}) {}
 
-Communicator::~Communicator() { static_cast<void>(shutdown()); }
+CommunicatorImpl::~CommunicatorImpl() { static_cast<void>(shutdown()); }
 
-Rank Communicator::rank() const { return group_->rank(); }
-int Communicator::size() const { return group_->size(); }
-const std::string& Communicator::name() const { return group_->name(); }
-std::chrono::milliseconds Communicator::timeout() const { return group_->timeout(); }
-void Communicator::set_timeout(std::chrono::milliseconds timeout) { group_->set_timeout(timeout); }
-std::uint64_t Communicator::sequence() const { return group_->sequence(); }
+Rank CommunicatorImpl::rank() const { return group_->rank(); }
+int CommunicatorImpl::size() const { return group_->size(); }
+const std::string& CommunicatorImpl::name() const { return group_->name(); }
+std::chrono::milliseconds CommunicatorImpl::timeout() const { return group_->timeout(); }
+void CommunicatorImpl::set_timeout(std::chrono::milliseconds timeout) {
+    group_->set_timeout(timeout);
+}
+std::uint64_t CommunicatorImpl::sequence() const { return group_->sequence(); }
 
-Status Communicator::check_call(const Collective& collective) const {
+Status CommunicatorImpl::check_call(const Collective& collective) const {
     return group_->check_call(collective);
 }
 
-Status Communicator::run(const Collective& collective, OptionalTimeout timeout) {
+Status CommunicatorImpl::run(const Collective& collective, OptionalTimeout timeout) {
     return group_->run(collective, timeout);
 }
 
-Result<Event> Communicator::submit(const Collective& collective, OptionalTimeout timeout) {
+Result<Event> CommunicatorImpl::submit(const Collective& collective, OptionalTimeout timeout) {
     return group_->submit(collective, timeout);
 }
 
-Result<Event> Communicator::send(Rank peer, std::int32_t tag, std::span<const std::byte> bytes,
-                                 const MessageOptions& options) {
+Result<Event> CommunicatorImpl::send(Rank peer, std::int32_t tag, std::span<const std::byte> bytes,
+                                     const MessageOptions& options) {
     return group_->post({.direction = MessageOperation::Direction::kSend,
                          .self = rank(),
                          .peer = peer,
@@ -77,8 +82,8 @@ Result<Event> Communicator::send(Rank peer, std::int32_t tag, std::span<const st
                         options);
 }
 
-Result<Event> Communicator::receive(Rank peer_or_any, std::int32_t tag, std::span<std::byte> bytes,
-                                    const MessageOptions& options) {
+Result<Event> CommunicatorImpl::receive(Rank peer_or_any, std::int32_t tag,
+                                        std::span<std::byte> bytes, const MessageOptions& options) {
     return group_->post({.direction = MessageOperation::Direction::kReceive,
                          .self = rank(),
                          .peer = peer_or_any,
@@ -89,7 +94,7 @@ Result<Event> Communicator::receive(Rank peer_or_any, std::int32_t tag, std::spa
                         options);
 }
 
-Status Communicator::barrier(OptionalTimeout timeout) {
+Status CommunicatorImpl::barrier(OptionalTimeout timeout) {
     std::byte token{1};
     const Block block{&token, 1};
     return run({.kind = CollectiveKind::kAllReduce,
@@ -101,13 +106,13 @@ Status Communicator::barrier(OptionalTimeout timeout) {
                timeout);
 }
 
-Result<std::vector<Prediction>> Communicator::explain(CollectiveKind kind,
-                                                      std::size_t bytes) const {
+Result<std::vector<Prediction>> CommunicatorImpl::explain(CollectiveKind kind,
+                                                          std::size_t bytes) const {
     PCCL_TRY(check_process());
     return group_->selector()->explain(kind, block_bytes(kind, bytes, size()));
 }
 
-Status Communicator::record_timeline(std::size_t most) {
+Status CommunicatorImpl::record_timeline(std::size_t most) {
     PCCL_TRY(check_process());
     if (most > Timeline::kMostSteps)
         return Status::invalid_argument(concat("a timeline of ", most, " steps; at most ",
@@ -117,16 +122,16 @@ Status Communicator::record_timeline(std::size_t most) {
     return Status::ok();
 }
 
-Result<TimedSteps> Communicator::take_timeline() {
+Result<TimedSteps> CommunicatorImpl::take_timeline() {
     PCCL_TRY(check_process());
     return group_->timeline()->take();
 }
 
-bootstrap::LinksCountedOn Communicator::links_counted_on() const {
+bootstrap::LinksCountedOn CommunicatorImpl::links_counted_on() const {
     return costs::counted_on(group_->layout(), group_->costs());
 }
 
-Result<std::string> Communicator::describe_job() const {
+Result<std::string> CommunicatorImpl::describe_job() const {
     if (!group_->layout().job().empty()) return group_->layout().job();
     bootstrap::Roster roster;
     for (Rank rank = 0; rank < size(); ++rank)
@@ -138,9 +143,9 @@ Result<std::string> Communicator::describe_job() const {
     return encode(job);
 }
 
-void Communicator::abort(const Status& reason) { group_->abort(reason); }
+void CommunicatorImpl::abort(const Status& reason) { group_->abort(reason); }
 
-Status Communicator::shutdown() {
+Status CommunicatorImpl::shutdown() {
     if (!check_process().is_ok()) return Status::ok();
     runtime_->unregister_rank({group_->directory().identity().group, rank()});
     const Status found = group_->leave();
@@ -148,27 +153,27 @@ Status Communicator::shutdown() {
     return found;
 }
 
-bool Communicator::is_over() const { return group_->is_over(); }
+bool CommunicatorImpl::is_over() const { return group_->is_over(); }
 
-Status Communicator::health() const { return group_->health(); }
+Status CommunicatorImpl::health() const { return group_->health(); }
 
-Status Communicator::check_process() const { return group_->check_process(); }
+Status CommunicatorImpl::check_process() const { return group_->check_process(); }
 
-Status Communicator::explained(const Status& cause) const {
+Status CommunicatorImpl::explained(const Status& cause) const {
     return comm::explained(cause, group_->directory());
 }
 
-Result<RankStatus> Communicator::query(Rank rank, Deadline deadline) const {
+Result<RankStatus> CommunicatorImpl::ask(Rank rank, Deadline deadline) const {
     PCCL_TRY(check_process());
     if (rank >= 0 && rank < size()) return group_->diagnosis().survey().query(rank, deadline);
     return Status::invalid_argument(
         concat("rank ", rank, " is not in group ", name(), " of ", size()));
 }
 
-Result<std::vector<PeerHealth>> Communicator::survey(
+Result<std::vector<SurveyedPeer>> CommunicatorImpl::survey(
     std::chrono::milliseconds answer_timeout) const {
     PCCL_TRY(check_process());
-    std::vector<PeerHealth> all;
+    std::vector<SurveyedPeer> all;
     all.reserve(static_cast<std::size_t>(size()));
     for (Rank rank = 0; rank < size(); ++rank)
         all.push_back(

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Communicator: the collectives and messages of one group of ranks.
-//
-//     auto store = open_store("tcp://127.0.0.1:29500", rank, size, deadline).value();
-//     auto comm = Communicator::create({.rank = rank, .size = size, .store = store}).value();
-//     comm->all_reduce(...)
+// The collectives and messages of one group of ranks, on host memory.
 //
 // Collectives of a group run in the order of their submission, which must be equal on all ranks;
 // messages run concurrently with them. All members are thread-safe. A synchronous call runs from
@@ -41,14 +37,15 @@ namespace pccl::comm {
 
 class Group;
 
-class PCCL_API Communicator {
+/// Implementation of pccl::Communicator.
+class PCCL_API CommunicatorImpl {
    public:
     /// Meets the other ranks and returns their communicator. An error of `options.interrupted` ends
     /// the wait and is returned.
-    static Result<std::shared_ptr<Communicator>> create(const CommunicatorOptions& options);
-    ~Communicator();  // calls shutdown()
-    Communicator(const Communicator&) = delete;
-    Communicator& operator=(const Communicator&) = delete;
+    static Result<std::shared_ptr<CommunicatorImpl>> create(const CommunicatorImplOptions& options);
+    ~CommunicatorImpl();  // calls shutdown()
+    CommunicatorImpl(const CommunicatorImpl&) = delete;
+    CommunicatorImpl& operator=(const CommunicatorImpl&) = delete;
 
     [[nodiscard]] Rank rank() const;
     [[nodiscard]] int size() const;
@@ -62,13 +59,9 @@ class PCCL_API Communicator {
     /// Returns the number of collectives that were submitted so far.
     [[nodiscard]] std::uint64_t sequence() const;
 
-    /// Runs a collective on the calling thread. Errors: kInvalidArgument (blocks that do not fit
-    /// the collective, root out of range), kUnsupported (type and operator), kTimeout, kPeerLost,
-    /// kMismatch, kAborted.
+    /// See <pccl/communicator.h>.
     [[nodiscard]] Status run(const Collective& collective, OptionalTimeout timeout = {});
-    /// Returns the error that run() would return on this rank before it sends anything:
-    /// kInvalidArgument, kUnsupported, or the reason why the group is over. Chooses the algorithm;
-    /// the next call of the same shape reuses the choice.
+    /// See <pccl/communicator.h>.
     [[nodiscard]] Status check_call(const Collective& collective) const;
     /// Starts a collective; the background thread makes progress on it when no thread waits.
     [[nodiscard]] Result<Event> submit(const Collective& collective, OptionalTimeout timeout = {});
@@ -85,9 +78,7 @@ class PCCL_API Communicator {
 
     /// Returns when all ranks have called it.
     [[nodiscard]] Status barrier(OptionalTimeout timeout = {});
-    /// Waits on rank 0 for every rank. Rank 0 names all ranks that have not arrived in time (only
-    /// the first one, unless wait_all) and sends its result to the others. After kTimeout on rank 0
-    /// the communicator stays usable only if all other ranks return, too.
+    /// See <pccl/communicator.h>.
     [[nodiscard]] Status monitored_barrier(std::chrono::milliseconds timeout, bool wait_all);
 
     /// Returns the group's workspaces and predefined buffers.
@@ -107,9 +98,7 @@ class PCCL_API Communicator {
                                                                 const Status& here,
                                                                 OptionalTimeout limit = {});
 
-    /// Returns the possible algorithms for a collective whose largest buffer has `bytes` bytes,
-    /// each with the time that the cost model predicts; one of them is marked as chosen.
-    /// kInvalidArgument names a requested algorithm that does not fit.
+    /// See <pccl/communicator.h>.
     [[nodiscard]] Result<std::vector<Prediction>> explain(CollectiveKind kind,
                                                           std::size_t bytes) const;
 
@@ -125,11 +114,10 @@ class PCCL_API Communicator {
     /// network: kUnsupported otherwise. kMismatch names ranks that have other bytes or sizes;
     /// kInvalidArgument means that the file is for other numbers of ranks, or that the name is in
     /// use.
-    [[nodiscard]] Result<capsule::Capsule> load(const Result<capsule::CapsuleFile>& file,
-                                                const std::optional<std::string>& sizes = {},
-                                                OptionalTimeout limit = {});
-    /// Unloads a capsule. This is a collective, too. kInvalidArgument means that no such capsule is
-    /// loaded.
+    [[nodiscard]] Result<capsule::VerifiedCapsule> load(
+        const Result<capsule::CapsuleFile>& file, const std::optional<std::string>& sizes = {},
+        OptionalTimeout limit = {});
+    /// See <pccl/communicator.h>.
     [[nodiscard]] Status unload(const std::string& name, OptionalTimeout limit = {});
     /// Returns the schedules to choose from: those of the options, and those loaded since.
     [[nodiscard]] std::shared_ptr<const schedule::Catalogue> catalogue() const;
@@ -158,37 +146,29 @@ class PCCL_API Communicator {
     /// kUnavailable if too few ranks would be left, or if others have continued without this rank;
     /// kMismatch names a rank that excludes other ranks, kPeerLost one that is gone, kTimeout one
     /// that has not called.
-    [[nodiscard]] Result<std::shared_ptr<Communicator>> shrink(std::span<const Rank> excluded,
-                                                               const ShrinkOptions& wanted) const;
-    /// Returns the ranks to exclude: those that are gone, those that have been silent for
-    /// PCCL_PEER_TIMEOUT_MS, and those that other shrinking ranks exclude. kUnavailable if others
-    /// exclude this rank.
+    [[nodiscard]] Result<std::shared_ptr<CommunicatorImpl>> shrink(
+        std::span<const Rank> excluded, const ShrinkOptions& wanted) const;
+    /// See <pccl/communicator.h>.
     [[nodiscard]] Result<std::vector<Rank>> missing() const;
     /// Excludes the missing ranks, and retries when more are found missing in the meantime. Aborts
     /// operations in flight. kInvalidArgument if no rank is missing.
-    [[nodiscard]] Result<std::shared_ptr<Communicator>> shrink(const ShrinkOptions& wanted) const;
+    [[nodiscard]] Result<std::shared_ptr<CommunicatorImpl>> shrink(
+        const ShrinkOptions& wanted) const;
 
-    /// Creates one communicator for each `color` (0 or more), with the ranks that pass it in the
-    /// order of `key`, then rank; null for ranks that pass none. All ranks must call it, as a
-    /// collective. `limit` applies to that collective; each new group then meets through this one's
-    /// store within its own timeout. Errors are those of run() and create().
-    [[nodiscard]] Result<std::shared_ptr<Communicator>> split(std::optional<int> color, int key,
-                                                              OptionalTimeout limit = {});
+    /// See <pccl/communicator.h>.
+    [[nodiscard]] Result<std::shared_ptr<CommunicatorImpl>> split(std::optional<int> color, int key,
+                                                                  OptionalTimeout limit = {});
 
     /// Makes every operation in flight and every later one fail with `reason`. Idempotent and
     /// thread-safe.
     void abort(const Status& reason);
-    /// Fails operations in flight with kAborted and closes the links. Idempotent. Waits for no
-    /// peer, but waits up to its timeout for callbacks of the group's events that other threads
-    /// run. Returns and logs kMismatch when the last collectives of the ranks are found to differ,
-    /// such as two roots of one broadcast.
+    /// See <pccl/communicator.h>.
     Status shutdown();
     /// Returns whether it was shut down or aborted, or is broken: every later operation fails.
     [[nodiscard]] bool is_over() const;
     /// Returns ok, or the error that broke the communicator.
     [[nodiscard]] Status health() const;
-    /// Returns kUnavailable in a child of fork(): the communicator belongs to the parent. All calls
-    /// that involve peers fail alike; abort() and shutdown() do nothing there.
+    /// See <pccl/communicator.h>.
     [[nodiscard]] Status check_process() const;
     /// Adds context to `cause`, an error of these ranks' GPUs: the group, the process of the blamed
     /// rank, and advice for the user.
@@ -197,18 +177,18 @@ class PCCL_API Communicator {
     /// silent.
     [[nodiscard]] Result<RankStatus> query(Rank rank, Deadline deadline) const;
     /// Returns the health of all ranks, indexed by rank. Every rank has `answer_timeout` to answer.
-    [[nodiscard]] Result<std::vector<PeerHealth>> survey(
+    [[nodiscard]] Result<std::vector<SurveyedPeer>> survey(
         std::chrono::milliseconds answer_timeout) const;
 
    private:
-    Communicator(const CommunicatorOptions& options, std::shared_ptr<Group> group);
-    [[nodiscard]] Result<std::shared_ptr<Communicator>> shrink_to(
+    CommunicatorImpl(const CommunicatorImplOptions& options, std::shared_ptr<Group> group);
+    [[nodiscard]] Result<std::shared_ptr<CommunicatorImpl>> shrink_to(
         const std::vector<Rank>& survivors, std::span<const Rank> excluded,
         const ShrinkOptions& wanted) const;
-    static Result<std::shared_ptr<Communicator>> join(const CommunicatorOptions& options,
-                                                      const Cancellation& cancellation);
+    static Result<std::shared_ptr<CommunicatorImpl>> join(const CommunicatorImplOptions& options,
+                                                          const Cancellation& cancellation);
 
-    const CommunicatorOptions options_;  // without its runtime
+    const CommunicatorImplOptions options_;  // without its runtime
     std::shared_ptr<runtime::Runtime> runtime_;
     std::shared_ptr<Group> group_;
     MemoryContext memory_;

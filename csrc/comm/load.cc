@@ -18,24 +18,24 @@
 namespace pccl::comm {
 namespace {
 
-using capsule::Capsule;
 using capsule::CapsuleFile;
+using capsule::VerifiedCapsule;
 using schedule::Catalogue;
 using schedule::SizeRange;
 
-enum class Change : std::uint8_t { kLoad, kUnload };
+enum class LoadChange : std::uint8_t { kLoad, kUnload };
 
 /// Vote of one rank for all others. It has no padding.
 struct Vote {
     sys::Digest digest{};  // of the capsule, or of its name
     SizeRange sizes{};
-    Change change{};
+    LoadChange change{};
     std::uint8_t is_able = 0;
     ShortText<190> reason{};  // why the rank is unable
 };
 static_assert(sizeof(Vote) == 240);
 
-Vote vote_for(Change change, const Status& able) {
+Vote vote_for(LoadChange change, const Status& able) {
     return {.change = change,
             .is_able = static_cast<std::uint8_t>(able.is_ok() ? 1 : 0),
             .reason = ShortText<190>(able.message())};
@@ -65,12 +65,12 @@ Status agree(const Vote& own, const std::vector<Vote>& votes) {
     const auto& other = votes[static_cast<std::size_t>(others.front())];
     return Status::mismatch(
         others.front(),
-        concat(listed(others), " and rank 0 do not ", own.change == Change::kLoad ? "" : "un",
+        concat(listed(others), " and rank 0 do not ", own.change == LoadChange::kLoad ? "" : "un",
                "load the same: ", text(other), " there, ", text(reference),
                " at rank 0; give all ranks the same capsule, sizes and order of calls"));
 }
 
-Result<Capsule> capsule_for(const CapsuleFile& file, int ranks) {
+Result<VerifiedCapsule> capsule_for(const CapsuleFile& file, int ranks) {
     if (file.has(ranks)) return file.for_ranks(ranks);
     return Status::invalid_argument(concat("capsule ", file.description().name, " is for ",
                                            file.ranks_text(), " ranks, this group has ", ranks));
@@ -78,14 +78,15 @@ Result<Capsule> capsule_for(const CapsuleFile& file, int ranks) {
 
 }  // namespace
 
-Result<Capsule> Communicator::load(const Result<CapsuleFile>& file,
-                                   const std::optional<std::string>& sizes, OptionalTimeout limit) {
+Result<VerifiedCapsule> CommunicatorImpl::load(const Result<CapsuleFile>& file,
+                                               const std::optional<std::string>& sizes,
+                                               OptionalTimeout limit) {
     std::optional<SizeRange> range;
     auto catalogue = std::make_shared<Catalogue>(*this->catalogue());
-    const auto try_own = [&]() -> Result<Capsule> {
+    const auto try_own = [&]() -> Result<VerifiedCapsule> {
         PCCL_TRY(file.status());
         PCCL_TRY(capsule::check_trusted(*file));
-        PCCL_ASSIGN_OR_RETURN(Capsule capsule, capsule_for(*file, size()));
+        PCCL_ASSIGN_OR_RETURN(VerifiedCapsule capsule, capsule_for(*file, size()));
         if (sizes) {
             PCCL_ASSIGN_OR_RETURN(range, capsule::parse_sizes(*sizes));
         }
@@ -98,8 +99,8 @@ Result<Capsule> Communicator::load(const Result<CapsuleFile>& file,
         PCCL_TRY(catalogue->add(capsule.source(range)));
         return capsule;
     };
-    Result<Capsule> own = try_own();
-    Vote vote = vote_for(Change::kLoad, own.status());
+    Result<VerifiedCapsule> own = try_own();
+    Vote vote = vote_for(LoadChange::kLoad, own.status());
     if (own.is_ok()) {
         vote.digest = file->digest();
         vote.sizes = range.value_or(file->description().sizes);
@@ -115,10 +116,10 @@ Result<Capsule> Communicator::load(const Result<CapsuleFile>& file,
     return own;
 }
 
-Status Communicator::unload(const std::string& name, OptionalTimeout limit) {
+Status CommunicatorImpl::unload(const std::string& name, OptionalTimeout limit) {
     auto catalogue = std::make_shared<Catalogue>(*this->catalogue());
     const Status own = catalogue->remove(name);
-    Vote vote = vote_for(Change::kUnload, own);
+    Vote vote = vote_for(LoadChange::kUnload, own);
     vote.digest = sys::sha256(name);
     const auto votes = all_gather_values(
         size(), vote, [&](const Collective& collective) { return run(collective, limit); });
@@ -130,10 +131,10 @@ Status Communicator::unload(const std::string& name, OptionalTimeout limit) {
     return Status::ok();
 }
 
-std::shared_ptr<const Catalogue> Communicator::catalogue() const {
+std::shared_ptr<const Catalogue> CommunicatorImpl::catalogue() const {
     return group_->selector()->catalogue();
 }
 
-std::vector<schedule::SourcePtr> Communicator::loaded() const { return catalogue()->loaded(); }
+std::vector<schedule::SourcePtr> CommunicatorImpl::loaded() const { return catalogue()->loaded(); }
 
 }  // namespace pccl::comm

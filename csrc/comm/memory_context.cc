@@ -148,15 +148,16 @@ Result<abi::MemoryDescriptor> MemoryContext::part_of(const std::string& name, Ra
 }
 
 Result<MemoryContext::Span> MemoryContext::map_remote(const std::string& name, Rank rank) {
-    PCCL_ASSIGN_OR_RETURN(const HeldMemory held, hold(name, rank));
+    PCCL_ASSIGN_OR_RETURN(const MappedMemory held, hold(name, rank));
     return held.memory;
 }
 
-Result<HeldMemory> MemoryContext::hold(const std::string& name, Rank rank) {
+Result<MappedMemory> MemoryContext::hold(const std::string& name, Rank rank) {
     const std::lock_guard lock(mutex_);
     PCCL_ASSIGN_OR_RETURN(const abi::MemoryDescriptor part, part_of(name, rank));
     PCCL_ASSIGN_OR_RETURN(Workspace* const workspace, find(name));
-    if (rank == options_.rank) return HeldMemory{workspace->mapping->memory(), workspace->mapping};
+    if (rank == options_.rank)
+        return MappedMemory{workspace->mapping->memory(), workspace->mapping};
     auto& view = workspace->views[rank];
     if (view == nullptr) {
         auto mapped = transport::shm::map_memory(part);
@@ -166,7 +167,7 @@ Result<HeldMemory> MemoryContext::hold(const std::string& name, Rank rank) {
                 mapped.status().message(), "; exchange it by send and recv, or by a collective"));
         view = std::make_shared<const transport::shm::MemoryView>(std::move(*mapped));
     }
-    return HeldMemory{view->memory, view};
+    return MappedMemory{view->memory, view};
 }
 
 std::map<std::string, std::size_t> MemoryContext::sizes() const {

@@ -35,7 +35,7 @@ inline constexpr std::size_t kLongestWorkspaceName = 128;
 [[nodiscard]] Status check_workspace_name(const std::string& name);
 
 /// A rank's part of a workspace, mapped into this process.
-struct HeldMemory {
+struct MappedMemory {
     std::span<std::byte> memory{};
     std::shared_ptr<const void> holder{};  // keeps the memory mapped while any copy exists
 };
@@ -76,7 +76,7 @@ class PCCL_API MemoryContext {
     /// or cannot be mapped from here.
     Result<Span> map_remote(const std::string& name, Rank rank);
     /// Maps a part until the caller drops the holder, even after release() or the peer's exit.
-    Result<HeldMemory> hold(const std::string& name, Rank rank);
+    Result<MappedMemory> hold(const std::string& name, Rank rank);
     /// Returns the workspaces of this rank, with the bytes of one part.
     [[nodiscard]] std::map<std::string, std::size_t> sizes() const;
     /// Releases this rank's part and its views of peers' parts. Peers' views stay valid; one-sided

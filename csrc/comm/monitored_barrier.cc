@@ -16,7 +16,7 @@ constexpr std::int32_t kGoTag = kReservedTags + 1;
 
 enum class Answer : std::uint8_t { kGo = 1, kSomeMissing = 2 };
 
-Status report_to_root(Communicator& comm, std::chrono::milliseconds timeout) {
+Status report_to_root(CommunicatorImpl& comm, std::chrono::milliseconds timeout) {
     std::byte token{1};
     PCCL_ASSIGN_OR_RETURN(const Event arrived,
                           comm.send(0, kArrivedTag, {&token, 1}, {.timeout = timeout}));
@@ -33,7 +33,7 @@ Status report_to_root(Communicator& comm, std::chrono::milliseconds timeout) {
     return Status::timeout(concat(failed, ", which timed out waiting for other ranks"));
 }
 
-Status answer_all(Communicator& comm, Answer answer, const std::vector<Rank>& ranks) {
+Status answer_all(CommunicatorImpl& comm, Answer answer, const std::vector<Rank>& ranks) {
     const std::byte token{static_cast<std::uint8_t>(answer)};
     for (const Rank rank : ranks) {
         PCCL_ASSIGN_OR_RETURN(const Event sent, comm.send(rank, kGoTag, {&token, 1}));
@@ -42,7 +42,7 @@ Status answer_all(Communicator& comm, Answer answer, const std::vector<Rank>& ra
     return Status::ok();
 }
 
-Status collect_reports(Communicator& comm, std::chrono::milliseconds timeout, bool wait_all) {
+Status collect_reports(CommunicatorImpl& comm, std::chrono::milliseconds timeout, bool wait_all) {
     std::vector<std::byte> tokens(static_cast<std::size_t>(comm.size()));
     std::vector<Event> reports;
     for (Rank rank = 1; rank < comm.size(); ++rank) {
@@ -72,7 +72,7 @@ Status collect_reports(Communicator& comm, std::chrono::milliseconds timeout, bo
 
 }  // namespace
 
-Status Communicator::monitored_barrier(std::chrono::milliseconds timeout, bool wait_all) {
+Status CommunicatorImpl::monitored_barrier(std::chrono::milliseconds timeout, bool wait_all) {
     return rank() == 0 ? collect_reports(*this, timeout, wait_all) : report_to_root(*this, timeout);
 }
 

@@ -7,15 +7,16 @@
 
 namespace pccl::comm {
 
-Result<Operator> Operator::create(std::shared_ptr<Communicator> comm,
-                                  const Collective& collective) {
+Result<OperatorImpl> OperatorImpl::create(std::shared_ptr<CommunicatorImpl> comm,
+                                          const Collective& collective) {
     PCCL_TRY(comm->check_call(collective));
-    return Operator(std::move(comm), collective);
+    return OperatorImpl(std::move(comm), collective);
 }
 
-Result<Operator> Operator::load(std::shared_ptr<Communicator> comm, const std::string& path,
-                                Collective call, const std::optional<std::string>& sizes) {
-    PCCL_ASSIGN_OR_RETURN(const capsule::Capsule capsule,
+Result<OperatorImpl> OperatorImpl::load(std::shared_ptr<CommunicatorImpl> comm,
+                                        const std::string& path, Collective call,
+                                        const std::optional<std::string>& sizes) {
+    PCCL_ASSIGN_OR_RETURN(const capsule::VerifiedCapsule capsule,
                           comm->load(capsule::CapsuleFile::read(path), sizes));
     if (capsule.switches_phases())
         return Status::unsupported(
@@ -27,7 +28,7 @@ Result<Operator> Operator::load(std::shared_ptr<Communicator> comm, const std::s
     return create(std::move(comm), call);
 }
 
-Operator::Operator(std::shared_ptr<Communicator> comm, const Collective& collective)
+OperatorImpl::OperatorImpl(std::shared_ptr<CommunicatorImpl> comm, const Collective& collective)
     : comm_(std::move(comm)),
       kind_(collective.kind),
       type_(collective.type),
@@ -38,7 +39,7 @@ Operator::Operator(std::shared_ptr<Communicator> comm, const Collective& collect
       outputs_(collective.outputs.begin(), collective.outputs.end()),
       algorithm_(collective.algorithm) {}
 
-Collective Operator::collective() const {
+Collective OperatorImpl::collective() const {
     return {.kind = kind_,
             .type = type_,
             .op = op_,

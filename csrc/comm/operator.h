@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // A collective bound to a communicator and its blocks: it is checked once and executed repeatedly.
-//
-//     PCCL_ASSIGN_OR_RETURN(
-//         const Operator sum, Operator::create(comm, {.inputs = blocks, .outputs = blocks}));
-//     PCCL_TRY(sum.run());
-//     PCCL_ASSIGN_OR_RETURN(const Event event, sum.execute());
-//     ... event.flush(), event.wait(), event.record() ...
 #pragma once
 
 #include <memory>
@@ -18,21 +12,18 @@
 
 namespace pccl::comm {
 
-/// Persistent collective, as MPI_Allreduce_init creates it. Executions count as collectives of the
-/// group: their order must be equal on all ranks.
-class PCCL_API Operator {
+/// Implementation of pccl::Operator.
+class PCCL_API OperatorImpl {
    public:
     /// Copies the blocks; their memory must stay valid while the operator is in use. Errors are
     /// those of Communicator::check_call().
-    static Result<Operator> create(std::shared_ptr<Communicator> comm,
-                                   const Collective& collective);
+    static Result<OperatorImpl> create(std::shared_ptr<CommunicatorImpl> comm,
+                                       const Collective& collective);
 
-    /// Loads the capsule of a file for `sizes`, as Communicator::load() does: all ranks must call
-    /// it. Returns an operator for its collective and root, on the blocks, type and reduction of
-    /// `call`, that uses the capsule for any size. Errors are those of load() and of create();
-    /// after an error of create() the capsule stays loaded.
-    static Result<Operator> load(std::shared_ptr<Communicator> comm, const std::string& path,
-                                 Collective call, const std::optional<std::string>& sizes = {});
+    /// See <pccl/operator.h>.
+    static Result<OperatorImpl> load(std::shared_ptr<CommunicatorImpl> comm,
+                                     const std::string& path, Collective call,
+                                     const std::optional<std::string>& sizes = {});
 
     /// Returns the collective, which refers to memory of this operator.
     [[nodiscard]] Collective collective() const;
@@ -46,9 +37,9 @@ class PCCL_API Operator {
     }
 
    private:
-    Operator(std::shared_ptr<Communicator> comm, const Collective& collective);
+    OperatorImpl(std::shared_ptr<CommunicatorImpl> comm, const Collective& collective);
 
-    std::shared_ptr<Communicator> comm_;
+    std::shared_ptr<CommunicatorImpl> comm_;
     CollectiveKind kind_;
     DataType type_;
     ReduceOp op_;

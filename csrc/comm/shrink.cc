@@ -72,10 +72,10 @@ bool is_about_others(const Status& status) {
 
 }  // namespace
 
-Result<std::shared_ptr<Communicator>> Communicator::shrink(std::span<const Rank> excluded,
-                                                           const ShrinkOptions& wanted) const {
+Result<std::shared_ptr<CommunicatorImpl>> CommunicatorImpl::shrink(
+    std::span<const Rank> excluded, const ShrinkOptions& wanted) const {
     PCCL_TRY(check_process());
-    auto shrunk = [&]() -> Result<std::shared_ptr<Communicator>> {
+    auto shrunk = [&]() -> Result<std::shared_ptr<CommunicatorImpl>> {
         PCCL_ASSIGN_OR_RETURN(const std::vector<Rank> survivors, survivors_of(*group_, excluded));
         PCCL_TRY(check_quorum(size(), survivors, wanted.least));
         return shrink_to(survivors, excluded, wanted);
@@ -84,13 +84,13 @@ Result<std::shared_ptr<Communicator>> Communicator::shrink(std::span<const Rank>
     return shrunk.status().with_context(concat("group ", name(), " cannot be shrunk"));
 }
 
-Result<std::shared_ptr<Communicator>> Communicator::shrink_to(const std::vector<Rank>& survivors,
-                                                              std::span<const Rank> excluded,
-                                                              const ShrinkOptions& wanted) const {
+Result<std::shared_ptr<CommunicatorImpl>> CommunicatorImpl::shrink_to(
+    const std::vector<Rank>& survivors, std::span<const Rank> excluded,
+    const ShrinkOptions& wanted) const {
     PCCL_ASSIGN_OR_RETURN(const bootstrap::Roster roster, roster_of(*group_, survivors));
     PCCL_ASSIGN_OR_RETURN(auto layout, bootstrap::Layout::make(roster));
-    CommunicatorOptions options = of_members(options_, survivors);
-    PCCL_ASSIGN_OR_RETURN(const Preferences preferences,
+    CommunicatorImplOptions options = of_members(options_, survivors);
+    PCCL_ASSIGN_OR_RETURN(const SelectionPreferences preferences,
                           preferences_of(roster, options.catalogue, options.algorithm));
     options.runtime = runtime_;
     options.name = wanted.name.empty() ? concat(name(), ":shrunk") : wanted.name;
@@ -110,13 +110,13 @@ Result<std::shared_ptr<Communicator>> Communicator::shrink_to(const std::vector<
          .interrupted = options.interrupted,
          .deadline = deadline,
          .answer_timeout = process_config().peer_timeout});
-    std::shared_ptr<Communicator> comm;
+    std::shared_ptr<CommunicatorImpl> comm;
     for (bool all_have_confirmed = false; !all_have_confirmed;) {
         PCCL_ASSIGN_OR_RETURN(const bootstrap::GroupIdentity identity, agreement.propose());
         const std::shared_ptr<Group> group(new Group(*runtime_, identity, options),
                                            LeaveToParent());
         runtime_->register_rank({identity.group, options.rank}, identity.secret, group);
-        comm.reset(new Communicator(options, group));
+        comm.reset(new CommunicatorImpl(options, group));
         // If ranks share memory, one of them sends it to the others.
         if (is_on_one_host(roster)) {
             PCCL_ASSIGN_OR_RETURN(const bool all_are_ready, agreement.await_ready());
@@ -132,21 +132,22 @@ Result<std::shared_ptr<Communicator>> Communicator::shrink_to(const std::vector<
     return comm;
 }
 
-Result<std::vector<Rank>> Communicator::missing() const {
+Result<std::vector<Rank>> CommunicatorImpl::missing() const {
     const Deadline last = Deadline::after(process_config().peer_timeout);
     // The rank that made the group fail has already been silent for this time.
     const Status broken = health();
     const Rank blamed = broken.code() == StatusCode::kPeerLost ? broken.peer() : kNoRank;
-    PCCL_ASSIGN_OR_RETURN(std::vector<PeerHealth> peers, survey(kSurvey));
-    for (PeerHealth& peer : peers)
-        while (peer.state == PeerHealth::State::kSilent && peer.rank != blamed && !last.passed())
+    PCCL_ASSIGN_OR_RETURN(std::vector<SurveyedPeer> peers, survey(kSurvey));
+    for (SurveyedPeer& peer : peers)
+        while (peer.state == SurveyedPeer::Liveness::kSilent && peer.rank != blamed &&
+               !last.passed())
             peer = group_->diagnosis().survey().health_of(peer.rank, last.within(kSurvey));
     const std::vector<Rank> renounced = group_->diagnosis().report().shrinking().renounced();
     std::set<Rank> missing(renounced.begin(), renounced.end());
-    for (const PeerHealth& peer : peers) {
+    for (const SurveyedPeer& peer : peers) {
         const Shrinking& theirs = peer.rank_status.shrinking;
-        const bool is_here = peer.state == PeerHealth::State::kHere;
-        if (!is_here && theirs.stage == Shrinking::Stage::kDecided)
+        const bool is_here = peer.state == SurveyedPeer::Liveness::kHere;
+        if (!is_here && theirs.stage == Shrinking::ShrinkStage::kDecided)
             return gone_on(peer.rank, theirs);
         if (!is_here) missing.insert(peer.rank);
         for (const Rank other : theirs.left_out)
@@ -158,7 +159,8 @@ Result<std::vector<Rank>> Communicator::missing() const {
     return std::vector<Rank>(missing.begin(), missing.end());
 }
 
-Result<std::shared_ptr<Communicator>> Communicator::shrink(const ShrinkOptions& wanted) const {
+Result<std::shared_ptr<CommunicatorImpl>> CommunicatorImpl::shrink(
+    const ShrinkOptions& wanted) const {
     const Deadline deadline = Deadline::after(kLongestRendezvous);
     for (;;) {
         PCCL_ASSIGN_OR_RETURN(const std::vector<Rank> excluded, missing());

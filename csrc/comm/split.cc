@@ -46,8 +46,8 @@ std::string place_to_meet(const transport::GroupId& parent, std::int64_t sequenc
 
 }  // namespace
 
-Result<std::shared_ptr<Communicator>> Communicator::split(std::optional<int> color, int key,
-                                                          OptionalTimeout limit) {
+Result<std::shared_ptr<CommunicatorImpl>> CommunicatorImpl::split(std::optional<int> color, int key,
+                                                                  OptionalTimeout limit) {
     if (color.value_or(0) < 0)
         return Status::invalid_argument(
             concat("color ", *color, " of split; it must be 0 or more, or none at all"));
@@ -64,9 +64,9 @@ Result<std::shared_ptr<Communicator>> Communicator::split(std::optional<int> col
                   .inputs = input,
                   .outputs = outputs},
                  limit));
-    if (!color) return std::shared_ptr<Communicator>();
+    if (!color) return std::shared_ptr<CommunicatorImpl>();
     const std::vector<Rank> members = members_of(own.color, requests);
-    CommunicatorOptions options = of_members(options_, members);
+    CommunicatorImplOptions options = of_members(options_, members);
     options.runtime = runtime_;
     options.timeout = timeout();
     options.switches_phases = false;

@@ -85,7 +85,7 @@ Result<std::vector<abi::MemoryDescriptor>> parts_of(const std::vector<Offer>& of
 }
 
 /// Returns the offers of all ranks, if they are equal and all ranks are able.
-Result<std::vector<Offer>> agreed_offers(Communicator& comm, const Offer& own,
+Result<std::vector<Offer>> agreed_offers(CommunicatorImpl& comm, const Offer& own,
                                          OptionalTimeout limit) {
     PCCL_ASSIGN_OR_RETURN(auto offers,
                           all_gather_values(comm.size(), own, [&](const Collective& collective) {
@@ -97,9 +97,10 @@ Result<std::vector<Offer>> agreed_offers(Communicator& comm, const Offer& own,
 
 }  // namespace
 
-Result<std::shared_ptr<Store>> Communicator::agree_on_space(const std::string& name,
-                                                            std::size_t bytes, const Status& here,
-                                                            OptionalTimeout limit) {
+Result<std::shared_ptr<Store>> CommunicatorImpl::agree_on_space(const std::string& name,
+                                                                std::size_t bytes,
+                                                                const Status& here,
+                                                                OptionalTimeout limit) {
     const int number = ++agreed_spaces_;
     const Status able = here.is_ok() ? check_workspace_name(name) : here;
     const auto offers = agreed_offers(*this, offer_of(name, bytes, able), limit);
@@ -111,9 +112,9 @@ Result<std::shared_ptr<Store>> Communicator::agree_on_space(const std::string& n
     return bootstrap::prefixed(options_.store, concat("space/", number));
 }
 
-Result<std::span<std::byte>> Communicator::get_operator_space(const std::string& name,
-                                                              std::size_t bytes,
-                                                              OptionalTimeout limit) {
+Result<std::span<std::byte>> CommunicatorImpl::get_operator_space(const std::string& name,
+                                                                  std::size_t bytes,
+                                                                  OptionalTimeout limit) {
     const auto mine = memory_.add_workspace(name, bytes);
     const auto offers = agreed_offers(*this, offer_of(name, bytes, mine), limit);
     PCCL_TRY(mine.status());

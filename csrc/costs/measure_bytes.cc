@@ -69,7 +69,7 @@ std::size_t piece_bytes(Level level, const MachineCosts& costs) {
 }
 
 /// Memory of one of the two threads.
-struct Side {
+struct ThreadBuffers {
     std::span<std::byte> source;
     std::span<std::byte> slot;  // written by it, read by the other thread
     std::span<std::byte> result;
@@ -93,8 +93,8 @@ class Pieces {
     explicit Pieces(std::size_t most) : lines_(kParts * most / kCacheLine), most_(most) {}
     void resize(std::size_t bytes) { bytes_ = bytes; }
     [[nodiscard]] std::size_t bytes() const { return bytes_; }
-    [[nodiscard]] Side own() { return {part(0), part(1), part(2)}; }
-    [[nodiscard]] Side peers() { return {part(3), part(4), part(5)}; }
+    [[nodiscard]] ThreadBuffers own() { return {part(0), part(1), part(2)}; }
+    [[nodiscard]] ThreadBuffers peers() { return {part(3), part(4), part(5)}; }
 
    private:
     static constexpr std::size_t kParts = 6;
@@ -172,7 +172,7 @@ class LevelMeasurement {
     }
 
     void work_alone() {
-        const Side own = pieces_.own();
+        const ThreadBuffers own = pieces_.own();
         copy(own.result, own.source);  // the other thread has used these bytes
         forget(own.source);
         forget(own.result);
@@ -201,8 +201,8 @@ class LevelMeasurement {
     /// Measures one thread's part. The other thread has read the slot before, as readers of a
     /// segment's buffers have; it has also read enough other slots afterwards, if slots in turn
     /// exceed its own caches.
-    void take_part(ThreadBarrier& barrier, const Side& own, const Side& other, Write write,
-                   TimingSamples& given, TimingSamples& taken) const {
+    void take_part(ThreadBarrier& barrier, const ThreadBuffers& own, const ThreadBuffers& other,
+                   Write write, TimingSamples& given, TimingSamples& taken) const {
         if (is_shared_) copy(own.result, own.source);
         forget(own.source);
         forget(own.slot);
@@ -228,8 +228,8 @@ class LevelMeasurement {
         peer_thread_->end();
     }
 
-    void read_part(ThreadBarrier& barrier, const Side& own, const Side& other, TimingSamples& read,
-                   TimingSamples& again) const {
+    void read_part(ThreadBarrier& barrier, const ThreadBuffers& own, const ThreadBuffers& other,
+                   TimingSamples& read, TimingSamples& again) const {
         std::ranges::fill(own.source, std::byte{});
         if (is_shared_) copy(own.result, own.slot);  // evicts it from this core's own caches
         for (TimingSamples* const into : {&read, &again}) {

@@ -8,8 +8,8 @@
 
 namespace pccl::device {
 
-Status DeviceGroup::launch_all(std::span<const Collective> collectives, kernels::Stream stream,
-                               const DeviceLaunch& wanted) {
+Status DeviceGroupImpl::launch_all(std::span<const Collective> collectives, kernels::Stream stream,
+                                   const DeviceLaunch& wanted) {
     PCCL_TRY(check_process());
     if (collectives.empty()) return Status::ok();
     const auto lock = enter(wanted.timeout);
@@ -17,8 +17,8 @@ Status DeviceGroup::launch_all(std::span<const Collective> collectives, kernels:
     return result_of(launch_together(collectives, stream, wanted));
 }
 
-Status DeviceGroup::launch_together(std::span<const Collective> collectives, kernels::Stream stream,
-                                    const DeviceLaunch& wanted) {
+Status DeviceGroupImpl::launch_together(std::span<const Collective> collectives,
+                                        kernels::Stream stream, const DeviceLaunch& wanted) {
     std::span<const Collective> free;  // a prefix of them that runs in kernels
     while (!collectives.empty()) {
         if (free.empty()) free = left_to_kernels(collectives, wanted);
@@ -38,8 +38,8 @@ Status DeviceGroup::launch_together(std::span<const Collective> collectives, ker
     return Status::ok();
 }
 
-std::span<const Collective> DeviceGroup::left_to_kernels(std::span<const Collective> collectives,
-                                                         const DeviceLaunch& wanted) const {
+std::span<const Collective> DeviceGroupImpl::left_to_kernels(
+    std::span<const Collective> collectives, const DeviceLaunch& wanted) const {
     if (options_.size == 1 || wanted.plan || wanted.schedule != nullptr) return {};
     const auto is_scheduled = [&](const Collective& collective) {
         const auto source = schedule_for(collective, wanted);
@@ -49,9 +49,11 @@ std::span<const Collective> DeviceGroup::left_to_kernels(std::span<const Collect
     return {collectives.begin(), end};
 }
 
-Status DeviceGroup::launch_batch(std::span<const Collective> collectives, kernels::Stream stream) {
-    PCCL_ASSIGN_OR_RETURN(kernels::Batch batch, make_batch(collectives, preferences_.most_blocks,
-                                                           options_.rank, options_.size));
+Status DeviceGroupImpl::launch_batch(std::span<const Collective> collectives,
+                                     kernels::Stream stream) {
+    PCCL_ASSIGN_OR_RETURN(
+        kernels::BatchLaunch batch,
+        make_batch(collectives, preferences_.most_blocks, options_.rank, options_.size));
     if (batch.words == 0) return Status::ok();
     PCCL_TRY(why_over());
     batch.team = team_;
@@ -59,8 +61,8 @@ Status DeviceGroup::launch_batch(std::span<const Collective> collectives, kernel
                            [&] { return kernels::launch_batch(batch, stream); });
 }
 
-Status DeviceGroup::launch_large_batch(std::span<const Collective> collectives,
-                                       kernels::Stream stream) {
+Status DeviceGroupImpl::launch_large_batch(std::span<const Collective> collectives,
+                                           kernels::Stream stream) {
     PCCL_ASSIGN_OR_RETURN(
         kernels::LargeBatch batch,
         make_large_batch(collectives, preferences_.most_blocks, options_.rank, options_.size));

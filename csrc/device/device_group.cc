@@ -74,7 +74,7 @@ void keep_for_good(std::shared_ptr<const void> memory) {
     kept.push_back(std::move(memory));
 }
 
-Result<sys::cuda::Driver*> driver_of(const DeviceGroupOptions& options) {
+Result<sys::cuda::Driver*> driver_of(const DeviceGroupImplOptions& options) {
     PCCL_ASSIGN_OR_RETURN(sys::cuda::Driver* const driver,
                           sys::cuda::driver_on(options.device, options.driver));
     if (!options.peer_access.value_or(true)) return Status::unsupported("PCCL_GPU_PEER_ACCESS=0");
@@ -83,8 +83,8 @@ Result<sys::cuda::Driver*> driver_of(const DeviceGroupOptions& options) {
 
 }  // namespace
 
-Result<std::unique_ptr<DeviceGroup>> DeviceGroup::create(const DeviceGroupOptions& options,
-                                                         const Cancellation* cancellation) {
+Result<std::unique_ptr<DeviceGroupImpl>> DeviceGroupImpl::create(
+    const DeviceGroupImplOptions& options, const Cancellation* cancellation) {
     PCCL_ASSIGN_OR_RETURN(const auto pre_join, bootstrap::pre_join_at(options.store));
     return make_together(
         {.store = pre_join,
@@ -94,12 +94,12 @@ Result<std::unique_ptr<DeviceGroup>> DeviceGroup::create(const DeviceGroupOption
          .cancellation = cancellation},
         [&] { return driver_of(options); },
         [&](sys::cuda::Driver& driver) {
-            return std::unique_ptr<DeviceGroup>(new DeviceGroup(options, driver));
+            return std::unique_ptr<DeviceGroupImpl>(new DeviceGroupImpl(options, driver));
         },
-        &DeviceGroup::meet);
+        &DeviceGroupImpl::meet);
 }
 
-DeviceGroup::DeviceGroup(const DeviceGroupOptions& options, sys::cuda::Driver& driver)
+DeviceGroupImpl::DeviceGroupImpl(const DeviceGroupImplOptions& options, sys::cuda::Driver& driver)
     : options_(options),
       driver_(driver),
       gpus_(options.size),
@@ -111,7 +111,7 @@ DeviceGroup::DeviceGroup(const DeviceGroupOptions& options, sys::cuda::Driver& d
     choose_from(options.catalogue);
 }
 
-DeviceGroup::~DeviceGroup() {
+DeviceGroupImpl::~DeviceGroupImpl() {
     // Without programs, all launches have already ended.
     if (programs_ == nullptr || made_in_.is_child()) return;
     bool has_ended = false;
@@ -126,7 +126,7 @@ DeviceGroup::~DeviceGroup() {
     keep_memory();
 }
 
-bool DeviceGroup::end_kernels() {
+bool DeviceGroupImpl::end_kernels() {
     static_cast<void>(adopt_thread());
     const Deadline deadline = Deadline::after(kLongestWaitForPeers);
     if (await_launches(deadline)) return !health().is_ok() || programs_->await_taken(deadline);
@@ -134,13 +134,13 @@ bool DeviceGroup::end_kernels() {
     return await_launches(Deadline::after(kLongestWaitForKernels));
 }
 
-bool DeviceGroup::await_launches(Deadline deadline) {
+bool DeviceGroupImpl::await_launches(Deadline deadline) {
     const std::lock_guard lock(mutex_);
     return std::ranges::all_of(
         sequences(), [&](LaunchSequence* launches) { return launches->order.await_all(deadline); });
 }
 
-void DeviceGroup::keep_memory() {
+void DeviceGroupImpl::keep_memory() {
     registrations_->keep_mappings();
     programs_->keep_memory();
     timeline_.keep_memory();
@@ -149,7 +149,7 @@ void DeviceGroup::keep_memory() {
     keep_for_good(control_);
 }
 
-Status DeviceGroup::meet(const DeviceRendezvous& rendezvous) {
+Status DeviceGroupImpl::meet(const DeviceRendezvous& rendezvous) {
     PCCL_ASSIGN_OR_RETURN(const int resident, agree_on_placement(rendezvous));
     PCCL_ASSIGN_OR_RETURN(sockets_, rendezvous.connect());
     PCCL_TRY(agree_on_preferences(rendezvous));
@@ -158,7 +158,7 @@ Status DeviceGroup::meet(const DeviceRendezvous& rendezvous) {
     return share_memory(rendezvous.deadline());
 }
 
-Result<int> DeviceGroup::agree_on_placement(const DeviceRendezvous& rendezvous) {
+Result<int> DeviceGroupImpl::agree_on_placement(const DeviceRendezvous& rendezvous) {
     if (options_.size == 1) return abi::kMostBlocks;
     PCCL_ASSIGN_OR_RETURN(const auto gpu, driver_.gpu_id(options_.device));
     PCCL_ASSIGN_OR_RETURN(const bool has_mps, driver_.has_mps(options_.device));
@@ -170,7 +170,7 @@ Result<int> DeviceGroup::agree_on_placement(const DeviceRendezvous& rendezvous) 
                                 .multiprocessors = multiprocessors});
 }
 
-Status DeviceGroup::share_memory(Deadline deadline) {
+Status DeviceGroupImpl::share_memory(Deadline deadline) {
     PCCL_ASSIGN_OR_RETURN(
         heap_, transport::nvlink::SymmetricHeap::create(
                    {.driver = driver_, .device = options_.device, .bytes = sizeof(abi::Heap)},
@@ -197,19 +197,19 @@ Status DeviceGroup::share_memory(Deadline deadline) {
     team_.size = options_.size;
     PCCL_ASSIGN_OR_RETURN(const abi::LL128Trial lines, try_ll128(deadline));
     programs_ =
-        std::make_unique<DevicePrograms>(DevicePrograms::Options{.driver = driver_,
-                                                                 .device = options_.device,
-                                                                 .rank = options_.rank,
-                                                                 .size = options_.size,
-                                                                 .architecture = gpus_.architecture,
-                                                                 .preferences = preferences_,
-                                                                 .ll128 = lines});
+        std::make_unique<DevicePrograms>(DeviceProgramOptions{.driver = driver_,
+                                                              .device = options_.device,
+                                                              .rank = options_.rank,
+                                                              .size = options_.size,
+                                                              .architecture = gpus_.architecture,
+                                                              .preferences = preferences_,
+                                                              .ll128 = lines});
     return Status::ok();
 }
 
 /// Agrees on rank 0's "90 1 128 any all_reduce=ring": the GPU's architecture, preferences, and the
 /// list of schedules.
-Status DeviceGroup::agree_on_preferences(const DeviceRendezvous& rendezvous) {
+Status DeviceGroupImpl::agree_on_preferences(const DeviceRendezvous& rendezvous) {
     constexpr std::string_view kSubject = "preferences";
     PCCL_ASSIGN_OR_RETURN(const int architecture, driver_.architecture(options_.device));
     PCCL_TRY(check_preferences(options_.preferences));
@@ -232,7 +232,7 @@ Status DeviceGroup::agree_on_preferences(const DeviceRendezvous& rendezvous) {
     return Status::ok();
 }
 
-Status DeviceGroup::allocate_control() {
+Status DeviceGroupImpl::allocate_control() {
     PCCL_ASSIGN_OR_RETURN(void* const memory, driver_.allocate_host(sizeof(abi::DeviceControl)));
     control_ = {static_cast<abi::DeviceControl*>(memory),
                 [&driver = driver_](void* made) { static_cast<void>(driver.free_host(made)); }};
@@ -244,14 +244,14 @@ Status DeviceGroup::allocate_control() {
     return Status::ok();
 }
 
-Status DeviceGroup::check_process() const {
+Status DeviceGroupImpl::check_process() const {
     if (!made_in_.is_child()) return Status::ok();
     return Status::unavailable(concat("group ", options_.name,
                                       " of GPUs belongs to the parent of this forked process; CUDA "
                                       "works in processes started by spawn"));
 }
 
-Status DeviceGroup::health() const {
+Status DeviceGroupImpl::health() const {
     PCCL_TRY(check_process());
     Status why = why_over();
     if (why.is_ok()) return why;
@@ -260,7 +260,7 @@ Status DeviceGroup::health() const {
     return why;
 }
 
-Status DeviceGroup::why_over() const {
+Status DeviceGroupImpl::why_over() const {
     PCCL_TRY(registrations_->health());
     if (!has_given_up()) return Status::ok();
     const Status why = given_up();
@@ -272,7 +272,7 @@ Status DeviceGroup::why_over() const {
     return registrations_->health();
 }
 
-Status DeviceGroup::given_up() const {
+Status DeviceGroupImpl::given_up() const {
     const abi::DeviceFault& fault = control_->fault;
     const std::string operation = log_->operation(fault.ticket);
     if (fault.rank == options_.rank) return status_of(fault, operation);
@@ -281,7 +281,7 @@ Status DeviceGroup::given_up() const {
         fault.rank, status_of(fault, is_mismatch ? describe_call(fault.ours) : operation));
 }
 
-Status DeviceGroup::with_doubt(const Status& why) const {
+Status DeviceGroupImpl::with_doubt(const Status& why) const {
     const std::uint32_t doubt = std::atomic_ref(control_->in_doubt).load();
     if (doubt == 0) return why;
     return {why.code(),
@@ -291,47 +291,47 @@ Status DeviceGroup::with_doubt(const Status& why) const {
             why.peer()};
 }
 
-void DeviceGroup::record_end(const Status& why) const {
+void DeviceGroupImpl::record_end(const Status& why) const {
     if (has_given_up()) log_->end(control_->fault.ticket, given_up());
     if (why.code() == StatusCode::kAborted) return;
     std::call_once(is_recorded_, [&] { runtime::dump_flight_record(why.message()); });
 }
 
-bool DeviceGroup::has_given_up() const {
+bool DeviceGroupImpl::has_given_up() const {
     return std::atomic_ref(control_->has_given_up).load(std::memory_order_acquire) != 0;
 }
 
-void DeviceGroup::abort() {
+void DeviceGroupImpl::abort() {
     if (check_process().is_ok()) end(Status::aborted("abort was called"));
 }
 
-void DeviceGroup::end(const Status& why) const {
+void DeviceGroupImpl::end(const Status& why) const {
     registrations_->leave(why);
     stop_kernels();
 }
 
-void DeviceGroup::stop_kernels() const { std::atomic_ref(control_->abort).store(1); }
+void DeviceGroupImpl::stop_kernels() const { std::atomic_ref(control_->abort).store(1); }
 
-bool DeviceGroup::is_captured(kernels::Stream stream) const {
+bool DeviceGroupImpl::is_captured(kernels::Stream stream) const {
     const auto capture = driver_.capture_of(stream);
     // The query fails for the default stream while another one is being captured.
     return !capture.is_ok() || *capture != 0;
 }
 
-Status DeviceGroup::adopt_thread() const {
+Status DeviceGroupImpl::adopt_thread() const {
     PCCL_TRY(use_device());
     return driver_.ignore_captures();
 }
 
-Result<std::shared_ptr<DeviceGroup>> create_interruptibly(
-    const DeviceGroupOptions& options, const std::function<Status()>& interrupted) {
+Result<std::shared_ptr<DeviceGroupImpl>> create_interruptibly(
+    const DeviceGroupImplOptions& options, const std::function<Status()>& interrupted) {
     PCCL_ASSIGN_OR_RETURN(
         auto group,
         run_interruptibly("pccl-gpu-meet", interrupted, [&](const Cancellation& cancellation) {
-            return DeviceGroup::create(options, &cancellation);
+            return DeviceGroupImpl::create(options, &cancellation);
         }));
     PCCL_TRY(group->use_device());
-    return std::shared_ptr<DeviceGroup>(group.release(), LeaveToParent());
+    return std::shared_ptr<DeviceGroupImpl>(group.release(), LeaveToParent());
 }
 
 }  // namespace pccl::device

@@ -51,7 +51,7 @@
 
 namespace pccl::device {
 
-struct DeviceGroupOptions {
+struct DeviceGroupImplOptions {
     Rank rank = 0;
     int size = 1;
     std::shared_ptr<Store> store{};             // for this group only
@@ -75,27 +75,28 @@ struct DeviceGroupOptions {
 };
 
 /// Message to or from another rank, in GPU memory.
-struct DeviceMessage {
+struct PeerMessage {
     Rank peer = 0;
     std::byte* data = nullptr;
     std::size_t bytes = 0;
 };
 
-class PCCL_API DeviceGroup {
+/// Implementation of pccl::DeviceGroup.
+class PCCL_API DeviceGroupImpl {
    public:
     /// Creates the group; all ranks call it at the same time. kUnsupported, on all ranks, where the
     /// GPUs do not reach each other: more than 8 ranks, several hosts, or no peer access; it names
     /// the obstacle and the rank. kMismatch, on all ranks, where preferences differ. kUnavailable,
     /// on all ranks, where a rank has no GPU or its build no CUDA. kTimeout and kPeerLost name a
     /// rank, also one with a set `cancellation`, which itself returns the cancellation's reason.
-    static Result<std::unique_ptr<DeviceGroup>> create(const DeviceGroupOptions& options,
-                                                       const Cancellation* cancellation = nullptr);
+    static Result<std::unique_ptr<DeviceGroupImpl>> create(
+        const DeviceGroupImplOptions& options, const Cancellation* cancellation = nullptr);
     /// Waits shortly for the launches to finish, then ends kernels that still wait for peers. The
     /// memory of a kernel that does not finish, because it is behind others in its stream, is never
     /// freed.
-    ~DeviceGroup();
-    DeviceGroup(const DeviceGroup&) = delete;
-    DeviceGroup& operator=(const DeviceGroup&) = delete;
+    ~DeviceGroupImpl();
+    DeviceGroupImpl(const DeviceGroupImpl&) = delete;
+    DeviceGroupImpl& operator=(const DeviceGroupImpl&) = delete;
 
     [[nodiscard]] Rank rank() const { return options_.rank; }
     [[nodiscard]] int size() const { return options_.size; }
@@ -113,14 +114,14 @@ class PCCL_API DeviceGroup {
     [[nodiscard]] Status launch_all(std::span<const Collective> collectives, kernels::Stream stream,
                                     const DeviceLaunch& wanted = {});
     /// Messages of one call: sends and receives.
-    struct Exchange {
-        std::span<const DeviceMessage> sends{};
-        std::span<const DeviceMessage> receives{};
+    struct MessageExchange {
+        std::span<const PeerMessage> sends{};
+        std::span<const PeerMessage> receives{};
     };
     /// Sends and receives at once: in one launch if each side names each rank at most once,
     /// otherwise in several. Messages from one rank to another match in the order of their
     /// launches. Empty messages are not sent.
-    [[nodiscard]] Status exchange(const Exchange& messages, kernels::Stream stream);
+    [[nodiscard]] Status exchange(const MessageExchange& messages, kernels::Stream stream);
     /// Returns the launches that launch() would make for a collective of blocks of `bytes` on all
     /// ranks.
     [[nodiscard]] std::vector<PlannedLaunch> explain(CollectiveKind kind, std::size_t bytes) const;
@@ -129,12 +130,9 @@ class PCCL_API DeviceGroup {
     [[nodiscard]] int architecture() const { return gpus_.architecture; }
     /// Requests that the peers map the allocation of `memory`, so that its first use does not wait.
     [[nodiscard]] Status announce(const void* memory);
-    /// Sets the timeout of later launches without one of their own. It counts from the begin of a
-    /// kernel's wait.
+    /// See <pccl/device_group.h>.
     void set_timeout(std::chrono::milliseconds timeout) { timeout_ = timeout; }
-    /// Returns ok, or the reason why the group ended: a lost peer or one that has left, kernels
-    /// that gave up waiting, or a launch that failed here. kTimeout, kPeerLost and kMismatch name a
-    /// rank. The peers receive the reason.
+    /// See <pccl/device_group.h>.
     [[nodiscard]] Status health() const;
     /// Uses `catalogue` from the next launch on. That launch must be the same on all ranks;
     /// otherwise it fails on all ranks. The first launch of a program cannot be captured into a
@@ -150,8 +148,7 @@ class PCCL_API DeviceGroup {
     [[nodiscard]] Status record_timeline(std::size_t most);
     /// Returns the recorded steps and ends the recording. Waits for earlier launches.
     [[nodiscard]] Result<schedule::TimedSteps> take_timeline();
-    /// Ends waiting kernels, here and at the peers, and makes every later launch fail with
-    /// kAborted.
+    /// See <pccl/device_group.h>.
     void abort();
     /// Returns true when the GPU has finished all launches; false where it has not by `deadline`.
     [[nodiscard]] bool await_launches(Deadline deadline);
@@ -163,7 +160,7 @@ class PCCL_API DeviceGroup {
     [[nodiscard]] Status adopt_thread() const;
 
    private:
-    DeviceGroup(const DeviceGroupOptions& options, sys::cuda::Driver& driver);
+    DeviceGroupImpl(const DeviceGroupImplOptions& options, sys::cuda::Driver& driver);
     /// Returns kUnavailable in a child of fork(), which must not even wait for a lock.
     [[nodiscard]] Status check_process() const;
     Status meet(const DeviceRendezvous& rendezvous);
@@ -216,7 +213,7 @@ class PCCL_API DeviceGroup {
     /// Adds the following launches to the flight record.
     void log(std::span<const Collective> collectives, kernels::Stream stream,
              const DeviceLaunch& wanted);
-    void log(const Exchange& messages, kernels::Stream stream);
+    void log(const MessageExchange& messages, kernels::Stream stream);
     /// Returns the result of a logged call with `outcome`. A failed call may leave peers waiting
     /// for a missing launch of this rank; then it also ends the group, unless the call was invalid
     /// itself.
@@ -224,7 +221,7 @@ class PCCL_API DeviceGroup {
     /// Calls launch() of a collective in order behind the previous one, within the process's launch
     /// window.
     template <typename Launch>
-    Status launch_in_order(kernels::Stream stream, const kernels::Plan& plan, Launch launch) {
+    Status launch_in_order(kernels::Stream stream, const kernels::LaunchPlan& plan, Launch launch) {
         PCCL_TRY(collectives_.order.begin(stream));
         PCCL_ASSIGN_OR_RETURN(
             const auto permit,
@@ -279,13 +276,13 @@ class PCCL_API DeviceGroup {
                    kernels::Stream stream);
     Status copy_out(std::span<const Collective> collectives, const Tensors& tensors,
                     kernels::Stream stream);
-    Status exchange_all(const Exchange& messages, kernels::Stream stream);
+    Status exchange_all(const MessageExchange& messages, kernels::Stream stream);
     /// Calls begin() or end() of the sequences that `messages` are in.
-    Status keep_order(Status (LaunchOrder::*side)(sys::cuda::Stream), const Exchange& messages,
-                      kernels::Stream stream);
-    Status exchange_once(const Exchange& messages, kernels::Stream stream);
+    Status keep_order(Status (LaunchOrder::*side)(sys::cuda::Stream),
+                      const MessageExchange& messages, kernels::Stream stream);
+    Status exchange_once(const MessageExchange& messages, kernels::Stream stream);
 
-    const DeviceGroupOptions options_;
+    const DeviceGroupImplOptions options_;
     const ForkMark made_in_;
     sys::cuda::Driver& driver_;
     std::unique_ptr<transport::nvlink::PeerSockets> sockets_;
@@ -317,7 +314,7 @@ class PCCL_API DeviceGroup {
 /// Runs DeviceGroup::create() on a thread of its own, while this thread calls `interrupted` ten
 /// times a second. Returns its status where that is not ok; the other ranks then stop waiting. A
 /// child of fork() may drop the group and leaves it as it is: CUDA does not work there.
-[[nodiscard]] PCCL_API Result<std::shared_ptr<DeviceGroup>> create_interruptibly(
-    const DeviceGroupOptions& options, const std::function<Status()>& interrupted);
+[[nodiscard]] PCCL_API Result<std::shared_ptr<DeviceGroupImpl>> create_interruptibly(
+    const DeviceGroupImplOptions& options, const std::function<Status()>& interrupted);
 
 }  // namespace pccl::device

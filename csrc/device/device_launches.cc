@@ -47,27 +47,27 @@ void post_lengths(const Collective& collective, abi::PeerPointers& peer_pointers
 }
 
 /// Takes a round of messages from the front of `left`, at most one to each rank.
-std::vector<DeviceMessage> take_round(std::vector<DeviceMessage>& left) {
-    std::vector<DeviceMessage> round;
-    std::vector<DeviceMessage> later;
-    for (const DeviceMessage& message : left) {
+std::vector<PeerMessage> take_round(std::vector<PeerMessage>& left) {
+    std::vector<PeerMessage> round;
+    std::vector<PeerMessage> later;
+    for (const PeerMessage& message : left) {
         const bool is_taken = std::ranges::any_of(
-            round, [&](const DeviceMessage& other) { return other.peer == message.peer; });
+            round, [&](const PeerMessage& other) { return other.peer == message.peer; });
         (is_taken ? later : round).push_back(message);
     }
     left = std::move(later);
     return round;
 }
 
-std::vector<DeviceMessage> not_empty(std::span<const DeviceMessage> messages) {
-    std::vector<DeviceMessage> found;
+std::vector<PeerMessage> not_empty(std::span<const PeerMessage> messages) {
+    std::vector<PeerMessage> found;
     std::ranges::copy_if(messages, std::back_inserter(found),
-                         [](const DeviceMessage& message) { return message.bytes > 0; });
+                         [](const PeerMessage& message) { return message.bytes > 0; });
     return found;
 }
 
-Status check_messages(std::span<const DeviceMessage> messages, int ranks) {
-    for (const DeviceMessage& message : messages) {
+Status check_messages(std::span<const PeerMessage> messages, int ranks) {
+    for (const PeerMessage& message : messages) {
         if (message.peer < 0 || message.peer >= ranks)
             return Status::invalid_argument(
                 concat("rank ", message.peer, " is not in a group of ", ranks));
@@ -79,10 +79,10 @@ Status check_messages(std::span<const DeviceMessage> messages, int ranks) {
 
 /// Returns the blocks of each message: enough to fill NVLink from one rank to another, while there
 /// is room for all messages.
-int blocks_for(std::span<const DeviceMessage> sends, int most_blocks,
+int blocks_for(std::span<const PeerMessage> sends, int most_blocks,
                const kernels::Thresholds::Messages& thresholds) {
     std::size_t longest = 0;
-    for (const DeviceMessage& message : sends) longest = std::max(longest, message.bytes);
+    for (const PeerMessage& message : sends) longest = std::max(longest, message.bytes);
     const int room = most_blocks / std::max(1, static_cast<int>(sends.size()));
     const auto wanted = std::min(longest / thresholds.bytes_of_block, thresholds.most_blocks);
     return std::clamp(static_cast<int>(wanted), 1, std::max(1, room));
@@ -90,7 +90,8 @@ int blocks_for(std::span<const DeviceMessage> sends, int most_blocks,
 
 }  // namespace
 
-std::unique_lock<std::mutex> DeviceGroup::enter(std::optional<std::chrono::milliseconds> timeout) {
+std::unique_lock<std::mutex> DeviceGroupImpl::enter(
+    std::optional<std::chrono::milliseconds> timeout) {
     std::unique_lock lock(mutex_);
     using std::chrono::milliseconds;
     const milliseconds longest = std::clamp(timeout.value_or(timeout_.load()), milliseconds(0),
@@ -99,23 +100,23 @@ std::unique_lock<std::mutex> DeviceGroup::enter(std::optional<std::chrono::milli
     return lock;
 }
 
-void DeviceGroup::log(std::span<const Collective> collectives, kernels::Stream stream,
-                      const DeviceLaunch& wanted) {
+void DeviceGroupImpl::log(std::span<const Collective> collectives, kernels::Stream stream,
+                          const DeviceLaunch& wanted) {
     team_.ticket = log_->begin(collectives, is_captured(stream));
     team_.call = log_->call();
     team_.fingerprint = launch_fingerprint(collectives, wanted, loaded_.digest());
 }
 
-void DeviceGroup::log(const Exchange& messages, kernels::Stream stream) {
+void DeviceGroupImpl::log(const MessageExchange& messages, kernels::Stream stream) {
     const bool is_sending = !messages.sends.empty();
-    const DeviceMessage& first = is_sending ? messages.sends.front() : messages.receives.front();
+    const PeerMessage& first = is_sending ? messages.sends.front() : messages.receives.front();
     team_.ticket =
         log_->begin(is_sending ? runtime::FlightKind::kSend : runtime::FlightKind::kReceive,
                     {.peer = first.peer, .bytes = first.bytes},
                     messages.sends.size() + messages.receives.size(), is_captured(stream));
 }
 
-Status DeviceGroup::result_of(Status outcome) {
+Status DeviceGroupImpl::settle(Status outcome) {
     const bool is_refused = outcome.code() == StatusCode::kInvalidArgument ||
                             outcome.code() == StatusCode::kUnsupported;
     if (is_refused) {
@@ -128,16 +129,16 @@ Status DeviceGroup::result_of(Status outcome) {
     return health();
 }
 
-Status DeviceGroup::launch(const Collective& collective, kernels::Stream stream,
-                           const DeviceLaunch& wanted) {
+Status DeviceGroupImpl::launch(const Collective& collective, kernels::Stream stream,
+                               const DeviceLaunch& wanted) {
     PCCL_TRY(check_process());
     const auto lock = enter(wanted.timeout);
     log({&collective, 1}, stream, wanted);
     return result_of(launch_alone(collective, stream, wanted));
 }
 
-Status DeviceGroup::launch_alone(const Collective& collective, kernels::Stream stream,
-                                 const DeviceLaunch& wanted) {
+Status DeviceGroupImpl::launch_alone(const Collective& collective, kernels::Stream stream,
+                                     const DeviceLaunch& wanted) {
     PCCL_TRY(check_shape(collective, options_.rank, options_.size));
     PCCL_ASSIGN_OR_RETURN(const auto source, schedule_for(collective, wanted));
     if (source != nullptr) return launch_schedule(collective, source, stream, wanted);
@@ -147,8 +148,8 @@ Status DeviceGroup::launch_alone(const Collective& collective, kernels::Stream s
     return launch_one(phases->all_gather(collective, options_.rank), stream, {});
 }
 
-Status DeviceGroup::launch_one(const Collective& collective, kernels::Stream stream,
-                               const DeviceLaunch& wanted) {
+Status DeviceGroupImpl::launch_one(const Collective& collective, kernels::Stream stream,
+                                   const DeviceLaunch& wanted) {
     DeviceLaunch how = wanted;
     how.preferences = preferences_;
     PCCL_ASSIGN_OR_RETURN(kernels::Launch launch, lower(collective, how, options_.rank, gpus_));
@@ -163,8 +164,8 @@ Status DeviceGroup::launch_one(const Collective& collective, kernels::Stream str
     return launch_shared(collective, launch, stream);
 }
 
-Result<schedule::SourcePtr> DeviceGroup::schedule_for(const Collective& collective,
-                                                      const DeviceLaunch& wanted) const {
+Result<schedule::SourcePtr> DeviceGroupImpl::schedule_for(const Collective& collective,
+                                                          const DeviceLaunch& wanted) const {
     const bool is_wanted = wanted.schedule != nullptr;
     if (options_.size == 1 || (wanted.plan && !is_wanted)) return schedule::SourcePtr();
     const bool is_possible = takes_schedules(collective);
@@ -180,13 +181,13 @@ Result<schedule::SourcePtr> DeviceGroup::schedule_for(const Collective& collecti
     return catalogue_->find(preferred, collective.kind);
 }
 
-void DeviceGroup::choose_from(std::shared_ptr<const schedule::Catalogue> catalogue) {
+void DeviceGroupImpl::choose_from(std::shared_ptr<const schedule::Catalogue> catalogue) {
     const std::lock_guard lock(mutex_);
     catalogue_ = std::move(catalogue);
     loaded_ = LoadedSchedules(*catalogue_, options_.size);
 }
 
-std::vector<PlannedLaunch> DeviceGroup::explain(CollectiveKind kind, std::size_t bytes) const {
+std::vector<PlannedLaunch> DeviceGroupImpl::explain(CollectiveKind kind, std::size_t bytes) const {
     if (options_.size == 1)
         return {{.kernel = "copy", .bytes = bytes, .plan = {}, .why = "the group is one GPU"}};
     const bool takes_any = !is_of_pairs({.kind = kind, .is_even = may_be_even(kind)});
@@ -198,8 +199,8 @@ std::vector<PlannedLaunch> DeviceGroup::explain(CollectiveKind kind, std::size_t
     if (!takes_any || schedule == nullptr)
         return planned_launches(kind, bytes, gpus_, preferences_);
     std::string why = preferred.empty() ? "a capsule that was loaded for this size"
-                                        : "the group's options request it";
-    kernels::Plan plan{.blocks = preferences_.most_blocks};
+                                        : "the group's options ask for it";
+    kernels::LaunchPlan plan{.blocks = preferences_.most_blocks};
     if (const auto planned = programs_->plan_for(*schedule, bytes); planned.is_ok()) {
         plan = planned->plan;
         for (const std::string_view reason : {planned->obstacle, plan.why})
@@ -211,8 +212,9 @@ std::vector<PlannedLaunch> DeviceGroup::explain(CollectiveKind kind, std::size_t
              .why = std::move(why)}};
 }
 
-Status DeviceGroup::launch_schedule(const Collective& collective, const schedule::SourcePtr& source,
-                                    kernels::Stream stream, const DeviceLaunch& wanted) {
+Status DeviceGroupImpl::launch_schedule(const Collective& collective,
+                                        const schedule::SourcePtr& source, kernels::Stream stream,
+                                        const DeviceLaunch& wanted) {
     if (reduces(collective.kind))
         PCCL_TRY(kernels::check_reduction(collective.type, collective.op));
     if (averages_integers(collective))
@@ -225,7 +227,8 @@ Status DeviceGroup::launch_schedule(const Collective& collective, const schedule
     if (!states_are_exchanged_ && is_captured(stream))
         return Status::invalid_argument(
             "a group's first schedule cannot be captured into a CUDA graph: call it once before");
-    PCCL_ASSIGN_OR_RETURN(kernels::Run run, programs_->prepare(collective, source, wanted.plan));
+    PCCL_ASSIGN_OR_RETURN(kernels::ProgramLaunch run,
+                          programs_->prepare(collective, source, wanted.plan));
     PCCL_ASSIGN_OR_RETURN(
         const auto state,
         registrations_->find(programs_->state(), programs_->state_bytes(), deadline()));
@@ -242,8 +245,8 @@ Status DeviceGroup::launch_schedule(const Collective& collective, const schedule
     });
 }
 
-Status DeviceGroup::pull(const Collective& collective, const kernels::Launch& launch,
-                         kernels::Stream stream) {
+Status DeviceGroupImpl::pull(const Collective& collective, const kernels::Launch& launch,
+                             kernels::Stream stream) {
     DeviceStage& stage = collectives_.inputs;
     PCCL_ASSIGN_OR_RETURN(const Shared inputs, share(collective.inputs, collective.type, stage));
     kernels::Pull pull{.team = team_, .plan = launch.plan};
@@ -260,8 +263,8 @@ Status DeviceGroup::pull(const Collective& collective, const kernels::Launch& la
     });
 }
 
-Status DeviceGroup::launch_shared(const Collective& collective, kernels::Launch& launch,
-                                  kernels::Stream stream) {
+Status DeviceGroupImpl::launch_shared(const Collective& collective, kernels::Launch& launch,
+                                      kernels::Stream stream) {
     PCCL_ASSIGN_OR_RETURN(const Tensors tensors, share_tensors({&collective, 1}));
     const Shared& inputs = tensors.inputs.front();
     const Shared& outputs = tensors.outputs.front();
@@ -277,7 +280,7 @@ Status DeviceGroup::launch_shared(const Collective& collective, kernels::Launch&
     });
 }
 
-Status DeviceGroup::copy_alone(const Collective& collective, kernels::Stream stream) {
+Status DeviceGroupImpl::copy_alone(const Collective& collective, kernels::Stream stream) {
     const Block& from = collective.inputs.front();
     const Block& to = collective.outputs.front();
     if (from.data == to.data || from.count == 0) return Status::ok();
@@ -285,7 +288,7 @@ Status DeviceGroup::copy_alone(const Collective& collective, kernels::Stream str
                         from.count * size_of(collective.type), stream);
 }
 
-Status DeviceGroup::exchange(const Exchange& messages, kernels::Stream stream) {
+Status DeviceGroupImpl::exchange(const MessageExchange& messages, kernels::Stream stream) {
     PCCL_TRY(check_process());
     PCCL_TRY(check_messages(messages.sends, options_.size));
     PCCL_TRY(check_messages(messages.receives, options_.size));
@@ -295,7 +298,7 @@ Status DeviceGroup::exchange(const Exchange& messages, kernels::Stream stream) {
     return result_of(exchange_all(messages, stream));
 }
 
-Status DeviceGroup::exchange_all(const Exchange& messages, kernels::Stream stream) {
+Status DeviceGroupImpl::exchange_all(const MessageExchange& messages, kernels::Stream stream) {
     auto sends = not_empty(messages.sends);
     auto receives = not_empty(messages.receives);
     while (!sends.empty() || !receives.empty()) {
@@ -307,25 +310,25 @@ Status DeviceGroup::exchange_all(const Exchange& messages, kernels::Stream strea
     return Status::ok();
 }
 
-Status DeviceGroup::keep_order(Status (LaunchOrder::*side)(sys::cuda::Stream),
-                               const Exchange& messages, kernels::Stream stream) {
+Status DeviceGroupImpl::keep_order(Status (LaunchOrder::*side)(sys::cuda::Stream),
+                                   const MessageExchange& messages, kernels::Stream stream) {
     if (!messages.sends.empty()) PCCL_TRY((sends_.order.*side)(stream));
     return messages.receives.empty() ? Status::ok() : (receives_.order.*side)(stream);
 }
 
-Status DeviceGroup::exchange_once(const Exchange& messages, kernels::Stream stream) {
+Status DeviceGroupImpl::exchange_once(const MessageExchange& messages, kernels::Stream stream) {
     // A received message has one block.
     const int left = preferences_.most_blocks - static_cast<int>(messages.receives.size());
     const int most = std::min(left, abi::kMostBlocks - abi::kMostDevices);
-    kernels::Messages launch{
+    kernels::MessageLaunch launch{
         .team = team_, .blocks = blocks_for(messages.sends, most, gpus_.thresholds().messages)};
-    for (const DeviceMessage& send : messages.sends)
+    for (const PeerMessage& send : messages.sends)
         launch.sent[launch.sends++] = {.data = send.data, .bytes = send.bytes, .peer = send.peer};
     std::vector<Block> blocks(at(options_.size));
-    for (const DeviceMessage& receive : messages.receives)
+    for (const PeerMessage& receive : messages.receives)
         blocks[at(receive.peer)] = {receive.data, receive.bytes};
     PCCL_ASSIGN_OR_RETURN(const Shared shared, share(blocks, DataType::kBytes, receives_.outputs));
-    for (const DeviceMessage& receive : messages.receives)
+    for (const PeerMessage& receive : messages.receives)
         launch.received[launch.receives++] = {.peer_address = shared.at[at(receive.peer)],
                                               .bytes = receive.bytes,
                                               .peer = receive.peer};
@@ -336,7 +339,7 @@ Status DeviceGroup::exchange_once(const Exchange& messages, kernels::Stream stre
     return keep_order(&LaunchOrder::end, messages, stream);
 }
 
-Status DeviceGroup::announce(const void* memory) {
+Status DeviceGroupImpl::announce(const void* memory) {
     PCCL_TRY(check_process());
     return registrations_->announce(address_of(memory), Deadline::after(timeout_.load()));
 }

@@ -37,7 +37,7 @@ constexpr int kOldestWithLL128 = 70;
 
 }  // namespace
 
-Result<abi::LL128Trial> DeviceGroup::try_ll128(Deadline deadline) {
+Result<abi::LL128Trial> DeviceGroupImpl::try_ll128(Deadline deadline) {
     if (options_.size == 1 || gpus_.architecture < kOldestWithLL128) return abi::LL128Trial::kNone;
     PCCL_ASSIGN_OR_RETURN(const sys::cuda::Stream stream, driver_.create_stream(options_.device));
     const Status launched = launch_trial(stream);
@@ -54,7 +54,7 @@ Result<abi::LL128Trial> DeviceGroup::try_ll128(Deadline deadline) {
     return outcome;
 }
 
-Status DeviceGroup::launch_trial(kernels::Stream stream) {
+Status DeviceGroupImpl::launch_trial(kernels::Stream stream) {
     const bool is_expected = options_.driver != nullptr || has_nvlinks(driver_, options_.device);
     const auto lock = enter();
     PCCL_ASSIGN_OR_RETURN(const auto permit,
@@ -62,7 +62,7 @@ Status DeviceGroup::launch_trial(kernels::Stream stream) {
     return kernels::launch_ll128_trial({.team = team_, .is_expected = is_expected}, stream);
 }
 
-Result<abi::LL128Trial> DeviceGroup::await_trial(Deadline deadline) const {
+Result<abi::LL128Trial> DeviceGroupImpl::await_trial(Deadline deadline) const {
     constexpr std::chrono::microseconds kPause{20};
     const std::atomic_ref reported(control_->ll128_trial);
     while (!deadline.passed()) {

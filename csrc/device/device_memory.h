@@ -14,16 +14,16 @@
 
 namespace pccl::device {
 
-/// Buffer on one GPU. Its copies use the default stream and follow the launches in it.
-class PCCL_API DeviceMemory {
+/// Implementation of pccl::DeviceMemory.
+class PCCL_API DeviceMemoryImpl {
    public:
     /// Allocates zero-filled memory; `driver` null: the machine's. Makes the device's context
     /// current on this thread, which is the only one that may use the object. Errors: the driver's.
-    static Result<std::unique_ptr<DeviceMemory>> allocate(int device, std::size_t bytes,
-                                                          sys::cuda::Driver* driver = nullptr);
-    ~DeviceMemory();
-    DeviceMemory(const DeviceMemory&) = delete;
-    DeviceMemory& operator=(const DeviceMemory&) = delete;
+    static Result<std::unique_ptr<DeviceMemoryImpl>> allocate(int device, std::size_t bytes,
+                                                              sys::cuda::Driver* driver = nullptr);
+    ~DeviceMemoryImpl();
+    DeviceMemoryImpl(const DeviceMemoryImpl&) = delete;
+    DeviceMemoryImpl& operator=(const DeviceMemoryImpl&) = delete;
 
     [[nodiscard]] sys::cuda::DeviceAddress address() const { return address_; }
     [[nodiscard]] std::size_t bytes() const { return bytes_; }
@@ -34,7 +34,7 @@ class PCCL_API DeviceMemory {
     Status wait();
 
    private:
-    DeviceMemory(sys::cuda::Driver& driver, sys::cuda::DeviceAddress address, std::size_t bytes)
+    DeviceMemoryImpl(sys::cuda::Driver& driver, sys::cuda::DeviceAddress address, std::size_t bytes)
         : driver_(driver), address_(address), bytes_(bytes) {}
     [[nodiscard]] Status check_fits(std::size_t bytes) const;
 

@@ -24,15 +24,14 @@ bool is_in_place(const Collective& collective) {
 
 }  // namespace
 
-Result<DeviceGroup::Shared> DeviceGroup::share(std::span<const Block> blocks, DataType type,
-                                               DeviceStage& stage) {
+Result<DeviceGroupImpl::Shared> DeviceGroupImpl::share(std::span<const Block> blocks, DataType type,
+                                                       DeviceStage& stage) {
     PCCL_ASSIGN_OR_RETURN(auto shared, share_sides({&blocks, 1}, type, stage));
     return std::move(shared.front());
 }
 
-Result<std::vector<DeviceGroup::Shared>> DeviceGroup::share_sides(std::span<const Side> sides,
-                                                                  DataType type,
-                                                                  DeviceStage& stage) {
+Result<std::vector<DeviceGroupImpl::Shared>> DeviceGroupImpl::share_sides(
+    std::span<const Side> sides, DataType type, DeviceStage& stage) {
     std::vector<Shared> shared(sides.size());
     Status located = Status::ok();
     for (std::size_t i = 0; i < sides.size() && located.is_ok(); ++i)
@@ -53,7 +52,8 @@ Result<std::vector<DeviceGroup::Shared>> DeviceGroup::share_sides(std::span<cons
     return shared;
 }
 
-Result<DeviceGroup::Tensors> DeviceGroup::share_tensors(std::span<const Collective> collectives) {
+Result<DeviceGroupImpl::Tensors> DeviceGroupImpl::share_tensors(
+    std::span<const Collective> collectives) {
     const CollectiveKind kind = collectives.front().kind;
     const DataType type = collectives.front().type;
     const auto share_all = [&](Side Collective::*side, DeviceStage& stage) {
@@ -76,16 +76,16 @@ Result<DeviceGroup::Tensors> DeviceGroup::share_tensors(std::span<const Collecti
     return tensors;
 }
 
-Status DeviceGroup::copy_in(std::span<const Collective> collectives, const Tensors& tensors,
-                            kernels::Stream stream) {
+Status DeviceGroupImpl::copy_in(std::span<const Collective> collectives, const Tensors& tensors,
+                                kernels::Stream stream) {
     for (std::size_t i = 0; i < collectives.size(); ++i)
         PCCL_TRY(collectives_.inputs.copy(tensors.inputs[i].staged, collectives[i].inputs,
                                           collectives[i].type, stream));
     return Status::ok();
 }
 
-Status DeviceGroup::copy_out(std::span<const Collective> collectives, const Tensors& tensors,
-                             kernels::Stream stream) {
+Status DeviceGroupImpl::copy_out(std::span<const Collective> collectives, const Tensors& tensors,
+                                 kernels::Stream stream) {
     for (std::size_t i = 0; i < collectives.size(); ++i)
         if (!tensors.outputs[i].staged.empty())
             PCCL_TRY(collectives_.outputs.copy(collectives[i].outputs, tensors.outputs[i].staged,
@@ -95,7 +95,7 @@ Status DeviceGroup::copy_out(std::span<const Collective> collectives, const Tens
 
 /// Locates the blocks for the peers. Rank r gets the address of the block that it shares with this
 /// rank; a single block is for all.
-Status DeviceGroup::locate(Side blocks, DataType type, Shared& shared) {
+Status DeviceGroupImpl::locate(Side blocks, DataType type, Shared& shared) {
     const Deadline until = deadline();
     transport::nvlink::SharedAllocation allocation;
     for (Rank rank = 0; rank < options_.size && !blocks.empty(); ++rank) {

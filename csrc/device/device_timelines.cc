@@ -10,7 +10,7 @@
 namespace pccl::device {
 
 template <typename Body>
-Status DeviceGroup::when_done(Body body) {
+Status DeviceGroupImpl::when_done(Body body) {
     PCCL_TRY(check_process());
     PCCL_TRY(why_over());
     if (!await_launches(Deadline::after(timeout_.load())))
@@ -27,14 +27,14 @@ Status DeviceGroup::when_done(Body body) {
     return outcome;
 }
 
-Status DeviceGroup::record_timeline(std::size_t most) {
+Status DeviceGroupImpl::record_timeline(std::size_t most) {
     if (most > kMostTimedSteps)
         return Status::invalid_argument(
             concat("a timeline of ", most, " steps; at most ", kMostTimedSteps, " are recorded"));
     return when_done([&] { return timeline_.start(most); });
 }
 
-Result<schedule::TimedSteps> DeviceGroup::take_timeline() {
+Result<schedule::TimedSteps> DeviceGroupImpl::take_timeline() {
     schedule::TimedSteps taken;
     PCCL_TRY(when_done([&]() -> Status {
         PCCL_ASSIGN_OR_RETURN(taken, timeline_.take());

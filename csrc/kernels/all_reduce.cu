@@ -97,7 +97,7 @@ auto large_kernel_of(const Launch& launch) -> void (*)(ReduceArguments<Reduction
                         : all_reduce_direct<kMost, Reduction>;
 }
 
-struct Kernels {
+struct AllReduceKernels {
     template <typename Reduction>
     static auto choose(const Launch& launch) -> void (*)(ReduceArguments<Reduction>) {
         if (launch.plan.protocol == Protocol::kLL) return all_reduce_ll<Reduction>;
@@ -110,7 +110,7 @@ struct Kernels {
 }  // namespace
 
 Status launch_all_reduce(const Launch& launch, Stream stream) {
-    return launch_reduction<Kernels>(launch, stream);
+    return launch_reduction<AllReduceKernels>(launch, stream);
 }
 
 }  // namespace pccl::kernels

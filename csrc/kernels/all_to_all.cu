@@ -49,7 +49,7 @@ __device__ bool agree_on_lengths(const MoveArguments& args, const EpochScope& sc
     return false;
 }
 
-__device__ __forceinline__ void push_block(const ThreadGroup& group, const Blocks& blocks,
+__device__ __forceinline__ void push_block(const ThreadGroup& group, const BlockPointers& blocks,
                                            const EpochScope::Addresses& addresses, int peer) {
     copy_bytes(group, blocks.inputs[peer], addresses.outputs[peer], blocks.bytes[peer]);
 }

@@ -10,15 +10,15 @@ namespace {
 
 using namespace device;
 
-struct Place {
+struct WordPlace {
     const Part& part;
     std::size_t at;  // of this thread's word, in every block of the part
 
-    __device__ Place(const Batch& batch, std::size_t word)
+    __device__ WordPlace(const BatchLaunch& batch, std::size_t word)
         : part(batch.parts[index_of(batch, word)]), at((word - part.first_word) * kWordBytes) {}
 
    private:
-    static __device__ int index_of(const Batch& batch, std::size_t word) {
+    static __device__ int index_of(const BatchLaunch& batch, std::size_t word) {
         int index = 0;
         while (index + 1 < batch.count && batch.parts[index + 1].first_word <= word) ++index;
         return index;
@@ -26,8 +26,8 @@ struct Place {
 };
 
 /// Sends this thread's word of every block to its rank, and receives one from each.
-__device__ bool exchange_words(const Batch& batch, const EpochScope& scope, const Place& place,
-                               Words& words) {
+__device__ bool exchange_words(const BatchLaunch& batch, const EpochScope& scope,
+                               const WordPlace& place, Words& words) {
     const auto word_for = [&](int rank) {
         return load_word(place.part.inputs[rank], place.at, place.part.bytes);
     };
@@ -36,11 +36,11 @@ __device__ bool exchange_words(const Batch& batch, const EpochScope& scope, cons
 }
 
 __global__ void __launch_bounds__(abi::kLLLinesPerBlock, 1)
-    batch_move(const __grid_constant__ Batch batch) {
+    batch_move(const __grid_constant__ BatchLaunch batch) {
     const EpochScope scope(batch.team);
     const std::size_t word = grid_group().first;
     if (word < batch.words) {
-        const Place place(batch, word);
+        const WordPlace place(batch, word);
         Words words;
         const bool came = exchange_words(batch, scope, place, words);
 #pragma unroll
@@ -53,18 +53,18 @@ __global__ void __launch_bounds__(abi::kLLLinesPerBlock, 1)
 
 template <typename Reduction>
 struct ReducedBatch {
-    Batch batch;
+    BatchLaunch batch;
     Reduction reduction;
 };
 
 template <typename Reduction>
 __global__ void __launch_bounds__(abi::kLLLinesPerBlock, 1)
     batch_reduce(const __grid_constant__ ReducedBatch<Reduction> args) {
-    const Batch& batch = args.batch;
+    const BatchLaunch& batch = args.batch;
     const EpochScope scope(batch.team);
     const std::size_t word = grid_group().first;
     if (word < batch.words) {
-        const Place place(batch, word);
+        const WordPlace place(batch, word);
         Words words;
         if (exchange_words(batch, scope, place, words))
             store_word(place.part.outputs[0], place.at, place.part.bytes,
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(abi::kLLLinesPerBlock, 1)
 
 }  // namespace
 
-Status launch_batch(const Batch& batch, Stream stream) {
+Status launch_batch(const BatchLaunch& batch, Stream stream) {
     if (!batch.reduces) return launch_kernel(batch_move, batch, batch.plan, stream);
     return with_reduction(batch, [&]<typename Reduction>(const Reduction& reduction) {
         return launch_kernel(batch_reduce<Reduction>, {batch, reduction}, batch.plan, stream);

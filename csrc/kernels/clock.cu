@@ -13,7 +13,7 @@ using namespace device;
 constexpr std::uint64_t kLongestNs = 20'000'000'000;  // for all questions
 
 /// Answers the host's questions in one thread.
-__global__ void __launch_bounds__(32) answer_pings(const __grid_constant__ Clock clock) {
+__global__ void __launch_bounds__(32) answer_pings(const __grid_constant__ ClockLaunch clock) {
     await_launch_ahead();
     if (threadIdx.x != 0) return;
     abi::ClockPings& pings = *clock.pings;
@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(32) answer_pings(const __grid_constant__ Clock
 
 }  // namespace
 
-Status launch_clock(const Clock& clock, Stream stream) {
+Status launch_clock(const ClockLaunch& clock, Stream stream) {
     return launch_kernel(answer_pings, clock,
                          {.blocks = clock.pings == nullptr ? 0 : 1, .threads = 32}, stream);
 }

@@ -10,7 +10,7 @@ std::size_t part_of(std::size_t bytes, int ranks) {
 }
 
 /// Returns a plan for `bytes` that `workers` ranks sum up, a part each.
-Plan plan_parts(std::size_t bytes, int workers, const Thresholds& thresholds) {
+LaunchPlan plan_parts(std::size_t bytes, int workers, const Thresholds& thresholds) {
     const bool is_large = bytes >= thresholds.all_reduce.least_for_most_blocks;
     return direct_plan(part_of(bytes, workers),
                        is_large ? abi::kMostBlocks : thresholds.usual_blocks);
@@ -20,14 +20,14 @@ bool is_for_copy_engines(std::size_t bytes, const Gpus& gpus) {
     return gpus.are_several() && gpus.sent(bytes) >= gpus.thresholds().least_sent_by_copy_engines;
 }
 
-Plan plan_exchange(std::size_t bytes, const Gpus& gpus) {
+LaunchPlan plan_exchange(std::size_t bytes, const Gpus& gpus) {
     if (fits_ll(bytes, gpus)) return ll_plan(bytes);
     return direct_plan(gpus.sent(bytes), gpus.thresholds().usual_blocks);
 }
 
 }  // namespace
 
-Plan plan_reduce(std::size_t bytes, const Gpus& gpus) {
+LaunchPlan plan_reduce(std::size_t bytes, const Gpus& gpus) {
     const Thresholds& thresholds = gpus.thresholds();
     if (fits_ll(bytes, gpus)) return ll_plan(bytes);
     if (gpus.are_several()) return plan_parts(bytes, gpus.count - 1, thresholds);
@@ -39,7 +39,7 @@ bool is_faster_in_two(std::size_t bytes, const Gpus& gpus) {
     return gpus.are_several() && bytes >= gpus.thresholds().all_reduce.least_in_two;
 }
 
-Plan plan_all_reduce(std::size_t bytes, const Gpus& gpus) {
+LaunchPlan plan_all_reduce(std::size_t bytes, const Gpus& gpus) {
     const Thresholds& thresholds = gpus.thresholds();
     const std::size_t least_staggered = gpus.is_pair()
                                             ? thresholds.all_reduce.least_staggered_of_pair
@@ -50,7 +50,7 @@ Plan plan_all_reduce(std::size_t bytes, const Gpus& gpus) {
     return staggered_plan(gpus.is_pair() ? abi::kMostBlocks : thresholds.usual_blocks);
 }
 
-Plan plan_all_gather(std::size_t bytes, const Gpus& gpus) {
+LaunchPlan plan_all_gather(std::size_t bytes, const Gpus& gpus) {
     const Thresholds& thresholds = gpus.thresholds();
     if (is_for_copy_engines(bytes, gpus)) return copy_engine_plan();
     if (gpus.sent(bytes) >= thresholds.all_gather.least_sent_staggered)
@@ -58,7 +58,7 @@ Plan plan_all_gather(std::size_t bytes, const Gpus& gpus) {
     return plan_exchange(bytes, gpus);
 }
 
-Plan plan_all_to_all(std::size_t bytes, const Gpus& gpus) {
+LaunchPlan plan_all_to_all(std::size_t bytes, const Gpus& gpus) {
     const auto& thresholds = gpus.thresholds().all_to_all;
     const std::size_t sent = gpus.sent(bytes);
     if (fits_ll(bytes, gpus)) return ll_plan(bytes);
@@ -68,7 +68,7 @@ Plan plan_all_to_all(std::size_t bytes, const Gpus& gpus) {
     return direct_plan(sent, is_small ? gpus.thresholds().usual_blocks : abi::kMostBlocks);
 }
 
-Plan plan_reduce_scatter(std::size_t bytes, const Gpus& gpus) {
+LaunchPlan plan_reduce_scatter(std::size_t bytes, const Gpus& gpus) {
     const auto& thresholds = gpus.thresholds().reduce_scatter;
     const std::size_t got = gpus.sent(bytes);
     if (gpus.are_several() && got >= thresholds.least_for_few && got < thresholds.least_for_many)
@@ -76,7 +76,7 @@ Plan plan_reduce_scatter(std::size_t bytes, const Gpus& gpus) {
     return plan_exchange(bytes, gpus);
 }
 
-Plan plan_broadcast(std::size_t bytes, const Gpus& gpus) {
+LaunchPlan plan_broadcast(std::size_t bytes, const Gpus& gpus) {
     const auto& thresholds = gpus.thresholds().broadcast;
     if (fits_ll(bytes, gpus)) return ll_plan(bytes);
     if (bytes < thresholds.least_for_few) return direct_plan(bytes, gpus.thresholds().usual_blocks);

@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(kUnitsPerBlock* kWarpThreads)
     if (!units.is_first) await_launch_ahead();
 }
 
-Plan plan_of(int units) {
+LaunchPlan plan_of(int units) {
     return {.blocks = (units + kUnitsPerBlock - 1) / kUnitsPerBlock,
             .threads = kUnitsPerBlock * kWarpThreads};
 }

@@ -32,7 +32,7 @@ inline constexpr std::size_t kMostParameters = CUDART_VERSION >= 12010 ? 32764 :
 /// Launches `kernel` with `arguments` in the plan's shape. It may start before the previous launch
 /// has ended, so it begins with an EpochScope or another await_launch_ahead().
 template <typename Arguments>
-Status launch_kernel(void (*kernel)(Arguments), const Arguments& arguments, const Plan& plan,
+Status launch_kernel(void (*kernel)(Arguments), const Arguments& arguments, const LaunchPlan& plan,
                      Stream stream) {
     static_assert(sizeof(Arguments) <= kMostParameters, "the parameters of a kernel are too large");
     if (plan.blocks == 0) {
@@ -56,7 +56,7 @@ Status launch_kernel(void (*kernel)(Arguments), const Arguments& arguments, cons
 struct MoveArguments {
     abi::DeviceTeam team;
     abi::PeerPointers peer_pointers;
-    Blocks blocks;
+    BlockPointers blocks;
     std::int32_t root;
 };
 
@@ -138,7 +138,7 @@ template <typename Reduction>
 struct ReduceArguments {
     abi::DeviceTeam team;
     abi::PeerPointers peer_pointers;
-    Blocks blocks;
+    BlockPointers blocks;
     std::int32_t root;
     Reduction reduction;
 };

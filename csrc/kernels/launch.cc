@@ -28,7 +28,7 @@ Status check_reduction(DataType type, ReduceOp op) {
                                       " by operator ", static_cast<int>(op)));
 }
 
-Status check_plan(const Plan& plan, std::size_t bytes) {
+Status check_plan(const LaunchPlan& plan, std::size_t bytes) {
     const bool is_ll = plan.protocol == Protocol::kLL;
     const int most_blocks = is_ll ? abi::kMostLLBlocks : abi::kMostBlocks;
     const int most_threads = is_ll ? abi::kLLLinesPerBlock : kMostThreads;

@@ -20,7 +20,7 @@ namespace pccl::kernels {
 using Stream = void*;
 
 /// This rank's blocks, by the rank that they come from or go to; entry 0 where a side is one block.
-struct Blocks {
+struct BlockPointers {
     const std::byte* inputs[abi::kMostDevices];
     std::byte* outputs[abi::kMostDevices];
     std::size_t bytes[abi::kMostDevices];  // of the one block; all_to_all: of each input
@@ -32,15 +32,15 @@ inline constexpr std::int32_t kNoRoot = -1;
 struct Launch {
     abi::DeviceTeam team{};
     abi::PeerPointers peer_pointers{};  // addresses of the blocks for the peers; not used by kLL
-    Blocks blocks{};
+    BlockPointers blocks{};
     DataType type = DataType::kFloat32;
     ReduceOp op = ReduceOp::kSum;
     std::int32_t root = kNoRoot;
-    Plan plan{};
+    LaunchPlan plan{};
 };
 
 /// A message of this rank to or from `peer`.
-struct Message {
+struct KernelMessage {
     std::byte* data = nullptr;
     std::uint64_t peer_address = 0;  // receives only: the address of `data` for `peer`
     std::size_t bytes = 0;
@@ -48,10 +48,10 @@ struct Message {
 };
 
 /// Messages of one launch: at most one to each rank, and one from each.
-struct Messages {
+struct MessageLaunch {
     abi::DeviceTeam team{};
-    Message sent[abi::kMostDevices]{};
-    Message received[abi::kMostDevices]{};
+    KernelMessage sent[abi::kMostDevices]{};
+    KernelMessage received[abi::kMostDevices]{};
     std::int32_t sends = 0;
     std::int32_t receives = 0;
     std::int32_t blocks = 1;  // of each message that is sent
@@ -69,7 +69,7 @@ struct Part {
 };
 
 /// Collectives of one kind, type and operator.
-struct Batch {
+struct BatchLaunch {
     abi::DeviceTeam team{};
     Part parts[kMostParts]{};
     std::int32_t count = 0;
@@ -77,7 +77,7 @@ struct Batch {
     DataType type = DataType::kFloat32;
     ReduceOp op = ReduceOp::kSum;
     bool reduces = false;  // true: all_reduce, reduce_scatter; false: all_gather
-    Plan plan{};
+    LaunchPlan plan{};
 };
 
 /// One collective of a large batch; it has blocks of the launch to itself.
@@ -98,7 +98,7 @@ struct LargeBatch {
     DataType type = DataType::kFloat32;
     ReduceOp op = ReduceOp::kSum;
     bool reduces = false;  // true: all_reduce, reduce_scatter; false: all_gather
-    Plan plan{};
+    LaunchPlan plan{};
 };
 
 /// Pull of all peers' blocks by copy engines between two kernels.
@@ -110,11 +110,11 @@ struct Pull {
     /// Address from which a copy engine has pulled each block; null where none has.
     const std::byte* pulled[abi::kMostDevices]{};
     abi::CachedPointers* cached_pointers = nullptr;  // for the next launch of this key; or null
-    Plan plan{};
+    LaunchPlan plan{};
 };
 
 /// A schedule's program over this rank's blocks, which all have one length.
-struct Run {
+struct ProgramLaunch {
     abi::DeviceTeam team{};
     abi::PeerPointers peer_pointers{};  // inputs[r]: this rank's program state for rank r
     abi::DeviceProgram program{};
@@ -124,7 +124,7 @@ struct Run {
     bool reduces = false;
     DataType type = DataType::kFloat32;
     ReduceOp op = ReduceOp::kSum;
-    Plan plan{};
+    LaunchPlan plan{};
 };
 
 /// LL128 trial, once in a group.
@@ -135,7 +135,7 @@ struct Trial {
 };
 
 /// Clock questions of the host; null: the kernel is loaded, and not launched.
-struct Clock {
+struct ClockLaunch {
     abi::ClockPings* pings = nullptr;
 };
 
@@ -158,7 +158,7 @@ struct Clock {
 }
 
 /// Returns ok where `plan` can carry a block of `bytes`; kInvalidArgument names the fault.
-[[nodiscard]] Status check_plan(const Plan& plan, std::size_t bytes);
+[[nodiscard]] Status check_plan(const LaunchPlan& plan, std::size_t bytes);
 
 // Launches run in stream order; the result shows only whether the kernel was launched. kUnsupported
 // in a build without CUDA.
@@ -180,7 +180,7 @@ struct Clock {
 /// that this rank expects from rank r.
 [[nodiscard]] Status launch_all_to_all(const Launch& launch, Stream stream);
 [[nodiscard]] Status launch_broadcast(const Launch& launch, Stream stream);
-[[nodiscard]] Status launch_batch(const Batch& batch, Stream stream);
+[[nodiscard]] Status launch_batch(const BatchLaunch& batch, Stream stream);
 [[nodiscard]] Status launch_large_batch(const LargeBatch& batch, Stream stream);
 /// Launches the first kernel of a pull, one block: later work in the stream may load the peers'
 /// inputs.
@@ -190,15 +190,15 @@ struct Clock {
 [[nodiscard]] Status launch_pull_end(const Pull& pull, Stream stream);
 /// Launches messages. Those between a pair of ranks match in the order of their launches,
 /// independent of all other launches.
-[[nodiscard]] Status launch_messages(const Messages& messages, Stream stream);
+[[nodiscard]] Status launch_messages(const MessageLaunch& messages, Stream stream);
 /// Exchanges the addresses of the ranks' program states, which programs require; once.
-[[nodiscard]] Status launch_state_exchange(const Run& run, Stream stream);
+[[nodiscard]] Status launch_state_exchange(const ProgramLaunch& run, Stream stream);
 /// Launches the trial, which leaves its result in DeviceControl::ll128_trial.
 [[nodiscard]] Status launch_ll128_trial(const Trial& trial, Stream stream);
 /// Launches the clock kernel. It ends after the last answer, or when no question arrives.
-[[nodiscard]] Status launch_clock(const Clock& clock, Stream stream);
+[[nodiscard]] Status launch_clock(const ClockLaunch& clock, Stream stream);
 /// Launches a program. Half types and fp8 are added in float32 and rounded at every hop. Integers
 /// wrap at every hop, so programs do not average them.
-[[nodiscard]] Status launch_program(const Run& run, Stream stream);
+[[nodiscard]] Status launch_program(const ProgramLaunch& run, Stream stream);
 
 }  // namespace pccl::kernels

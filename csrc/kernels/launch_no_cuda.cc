@@ -15,14 +15,14 @@ Status launch_reduce_scatter(const Launch&, Stream) { return no_kernels(); }
 Status launch_all_gather(const Launch&, Stream) { return no_kernels(); }
 Status launch_all_to_all(const Launch&, Stream) { return no_kernels(); }
 Status launch_broadcast(const Launch&, Stream) { return no_kernels(); }
-Status launch_batch(const Batch&, Stream) { return no_kernels(); }
+Status launch_batch(const BatchLaunch&, Stream) { return no_kernels(); }
 Status launch_large_batch(const LargeBatch&, Stream) { return no_kernels(); }
 Status launch_pull_begin(const Pull&, Stream) { return no_kernels(); }
 Status launch_pull_end(const Pull&, Stream) { return no_kernels(); }
-Status launch_messages(const Messages&, Stream) { return no_kernels(); }
-Status launch_state_exchange(const Run&, Stream) { return no_kernels(); }
+Status launch_messages(const MessageLaunch&, Stream) { return no_kernels(); }
+Status launch_state_exchange(const ProgramLaunch&, Stream) { return no_kernels(); }
 Status launch_ll128_trial(const Trial&, Stream) { return no_kernels(); }
-Status launch_clock(const Clock&, Stream) { return no_kernels(); }
-Status launch_program(const Run&, Stream) { return no_kernels(); }
+Status launch_clock(const ClockLaunch&, Stream) { return no_kernels(); }
+Status launch_program(const ProgramLaunch&, Stream) { return no_kernels(); }
 
 }  // namespace pccl::kernels

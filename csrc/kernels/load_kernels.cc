@@ -40,10 +40,10 @@ Status load_reductions(Launch& launch) {
     return Status::ok();
 }
 
-Status load_programs(const Plan& plan) {
+Status load_programs(const LaunchPlan& plan) {
     for (int type = 0; type < kDataTypes; ++type)
         for (const ReduceOp op : kOps) {
-            const Run run{
+            const ProgramLaunch run{
                 .reduces = true, .type = static_cast<DataType>(type), .op = op, .plan = plan};
             if (check_reduction(run.type, op).is_ok()) PCCL_TRY(launch_program(run, nullptr));
         }

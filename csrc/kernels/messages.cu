@@ -10,8 +10,8 @@ namespace {
 using namespace device;
 
 /// Waits for the receiver's posted buffer; null when it did not arrive, or does not fit.
-__device__ std::byte* await_posted_receive(const abi::DeviceTeam& team, const Message& message,
-                                           std::uint32_t number) {
+__device__ std::byte* await_posted_receive(const abi::DeviceTeam& team,
+                                           const KernelMessage& message, std::uint32_t number) {
     const abi::EntryLines* posted = &team.heaps[team.rank]->mailboxes[message.peer].posted;
     Numbered::EntryData entry_data{};
     if (!Numbered(team, number)
@@ -25,13 +25,13 @@ __device__ std::byte* await_posted_receive(const abi::DeviceTeam& team, const Me
 /// Ends the message in this block, which has stored its share or given up. The last block to do so
 /// reports the arrival to the receiver; where a block gave up, it reports that no block stores any
 /// more. The number is not used again, so later data is not taken for this message.
-__device__ void finish(const Messages& all, const Message& message, std::uint32_t number,
+__device__ void finish(const MessageLaunch& all, const KernelMessage& message, std::uint32_t number,
                        bool is_stored) {
     constexpr std::uint32_t kGaveUp = 1U << 16;  // above the number of blocks
     __syncthreads();
     if (threadIdx.x != 0) return;
-    abi::Mailbox& own = all.team.heaps[all.team.rank]->mailboxes[message.peer];
-    abi::Mailbox& there = all.team.heaps[message.peer]->mailboxes[all.team.rank];
+    abi::PairMailbox& own = all.team.heaps[all.team.rank]->mailboxes[message.peer];
+    abi::PairMailbox& there = all.team.heaps[message.peer]->mailboxes[all.team.rank];
     __threadfence_system();
     const std::uint32_t before = atomicAdd(&own.finished, is_stored ? 1 : 1 + kGaveUp);
     if (before % kGaveUp + 1 < static_cast<std::uint32_t>(all.blocks)) return;
@@ -50,9 +50,9 @@ __device__ void announce_message(const abi::DeviceTeam& team, int peer, std::uin
     store_relaxed(&team.heaps[peer]->mailboxes[team.rank].coming, number);
 }
 
-__device__ void send(const Messages& all, int index, int block) {
+__device__ void send(const MessageLaunch& all, int index, int block) {
     __shared__ std::byte* to;
-    const Message& message = all.sent[index];
+    const KernelMessage& message = all.sent[index];
     const std::uint32_t number =
         number_after(all.team.heaps[all.team.rank]->mailboxes[message.peer].sent);
     if (threadIdx.x == 0) {
@@ -70,7 +70,7 @@ __device__ void send(const Messages& all, int index, int block) {
 /// Takes the posted buffer back, and returns when no block of the sender stores there any more.
 __device__ __noinline__ void stop_receiving(const abi::DeviceTeam& team, int peer,
                                             std::uint32_t number) {
-    const abi::Mailbox& own = team.heaps[team.rank]->mailboxes[peer];
+    const abi::PairMailbox& own = team.heaps[team.rank]->mailboxes[peer];
     take_back(team.heaps[peer]->mailboxes[team.rank].posted);
     await_exit(team, peer, [&] {
         return load_acquire(&own.coming) == number && load_acquire(&own.arrived) != number;
@@ -78,11 +78,11 @@ __device__ __noinline__ void stop_receiving(const abi::DeviceTeam& team, int pee
 }
 
 /// Posts the buffer of the message and waits for the message.
-__device__ void receive(const Messages& all, int index) {
+__device__ void receive(const MessageLaunch& all, int index) {
     if (threadIdx.x != 0) return;
     const abi::DeviceTeam& team = all.team;
-    const Message& message = all.received[index];
-    abi::Mailbox& own = team.heaps[team.rank]->mailboxes[message.peer];
+    const KernelMessage& message = all.received[index];
+    abi::PairMailbox& own = team.heaps[team.rank]->mailboxes[message.peer];
     const std::uint32_t number = number_after(own.received);
     const Numbered lines(team, number);
     abi::EntryLines* there = &team.heaps[message.peer]->mailboxes[team.rank].posted;
@@ -94,7 +94,8 @@ __device__ void receive(const Messages& all, int index) {
 }
 
 /// Exchanges messages. The receiving blocks come first: the peers need them to send.
-__global__ void __launch_bounds__(512) exchange_messages(const __grid_constant__ Messages all) {
+__global__ void __launch_bounds__(512)
+    exchange_messages(const __grid_constant__ MessageLaunch all) {
     await_launch_ahead();
     const int block = static_cast<int>(blockIdx.x);
     if (block < all.receives) return receive(all, block);
@@ -104,8 +105,8 @@ __global__ void __launch_bounds__(512) exchange_messages(const __grid_constant__
 
 }  // namespace
 
-Status launch_messages(const Messages& messages, Stream stream) {
-    const Plan plan{.blocks = messages.receives + messages.sends * messages.blocks};
+Status launch_messages(const MessageLaunch& messages, Stream stream) {
+    const LaunchPlan plan{.blocks = messages.receives + messages.sends * messages.blocks};
     return launch_kernel(exchange_messages, messages, plan, stream);
 }
 

@@ -25,13 +25,13 @@ namespace pccl::kernels {
 ///   GPUs that keep such lines whole.
 enum class Protocol : std::uint8_t { kLL, kDirect, kStaggered, kCopyEngine, kLL128 };
 
-struct Plan {
+struct LaunchPlan {
     Protocol protocol = Protocol::kDirect;
     int blocks = 1;  // 0: the kernel is loaded, and not launched
     int threads = 512;
     const char* why = "";  // reason for the choice, for users
 
-    friend bool operator==(const Plan& one, const Plan& other) {
+    friend bool operator==(const LaunchPlan& one, const LaunchPlan& other) {
         return one.protocol == other.protocol && one.blocks == other.blocks &&
                one.threads == other.threads;
     }
@@ -57,7 +57,8 @@ inline constexpr std::size_t kMostLLBytes = most_ll_bytes(abi::kMostLLBlocks);
 }
 
 /// Returns blocks and threads for `bytes` by LL: few lines for each block while there are blocks.
-[[nodiscard]] constexpr Plan ll_plan(std::size_t bytes, int most_blocks = abi::kMostLLBlocks) {
+[[nodiscard]] constexpr LaunchPlan ll_plan(std::size_t bytes,
+                                           int most_blocks = abi::kMostLLBlocks) {
     constexpr std::size_t kFewWords = 128;
     const std::size_t words = bytes == 0 ? 1 : (bytes + abi::kLLDataBytes - 1) / abi::kLLDataBytes;
     std::size_t threads = kFewWords;
@@ -71,7 +72,7 @@ inline constexpr std::size_t kMostLLBytes = most_ll_bytes(abi::kMostLLBlocks);
 }
 
 /// Returns blocks for `bytes` that one rank moves over NVLink directly.
-[[nodiscard]] constexpr Plan direct_plan(std::size_t bytes, int most_blocks) {
+[[nodiscard]] constexpr LaunchPlan direct_plan(std::size_t bytes, int most_blocks) {
     constexpr std::size_t kBytesPerBlock = 8 * 1024;  // one packet for each thread
     const std::size_t wanted = (bytes + kBytesPerBlock - 1) / kBytesPerBlock;
     const std::size_t most = static_cast<std::size_t>(most_blocks);
@@ -82,21 +83,21 @@ inline constexpr std::size_t kMostLLBytes = most_ll_bytes(abi::kMostLLBlocks);
 }
 
 /// Returns a plan for staggered pushes of one rank.
-[[nodiscard]] constexpr Plan staggered_plan(int blocks) {
+[[nodiscard]] constexpr LaunchPlan staggered_plan(int blocks) {
     return {.protocol = Protocol::kStaggered,
             .blocks = blocks,
             .why = "large: pushing to one peer after the other gains more than it costs"};
 }
 
 /// Returns a plan for pulls by copy engines; the blocks copy where those could not.
-[[nodiscard]] constexpr Plan copy_engine_plan() {
+[[nodiscard]] constexpr LaunchPlan copy_engine_plan() {
     return {.protocol = Protocol::kCopyEngine,
             .blocks = 64,
             .why = "large blocks that are moved as they are: copy engines leave the GPU to others"};
 }
 
 /// Returns a plan for blocks whose lengths only some ranks have.
-[[nodiscard]] constexpr Plan plan_of_unknown_lengths() {
+[[nodiscard]] constexpr LaunchPlan plan_of_unknown_lengths() {
     return {.protocol = Protocol::kDirect,
             .blocks = 64,
             .why = "not all ranks have the lengths of the blocks"};

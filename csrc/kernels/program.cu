@@ -13,7 +13,7 @@ using abi::MessageForm;
 
 template <typename Reduction>
 struct RunArguments {
-    Run run;
+    ProgramLaunch run;
     Reduction reduction;
 };
 
@@ -53,7 +53,7 @@ struct alignas(16) ReadyStep {
 /// Shared memory of a block.
 template <MessageForm kForm>
 struct SharedMemory {
-    Port<kForm> ports[abi::kMostLanePorts];
+    FifoPort<kForm> ports[abi::kMostLanePorts];
     ReadyStep steps[64];  // of its lane; longer lanes load them batch by batch
 };
 
@@ -61,7 +61,8 @@ template <typename Reduction, MessageForm kForm>
 class Worker {
    public:
     /// Reads the program, which never changes, while the previous launch may still run.
-    __device__ Worker(const Run& run, const Reduction& reduction, SharedMemory<kForm>& shared)
+    __device__ Worker(const ProgramLaunch& run, const Reduction& reduction,
+                      SharedMemory<kForm>& shared)
         : run_(run),
           program_(run.program),
           reduction_(reduction),
@@ -160,14 +161,14 @@ class Worker {
         if (step.to >= 0) address_sent(step, window);
     }
     __device__ void address_received(ReadyStep& step, const Window& window) const {
-        const Port<kForm>& port = shared_.ports[step.from];
+        const FifoPort<kForm>& port = shared_.ports[step.from];
         step.received = port.before(window.index, step.received);
         step.sender = port.peer();
         if (step.bytes > 0) step.incoming = port.slot(step.received);
         if (port.is_acknowledged(step.received)) step.meets = 1;
     }
     __device__ void address_sent(ReadyStep& step, const Window& window) const {
-        const Port<kForm>& port = shared_.ports[step.to];
+        const FifoPort<kForm>& port = shared_.ports[step.to];
         step.sent = port.before(window.index, step.sent);
         if (step.bytes == 0) return;
         step.outgoing = port.slot(step.sent);
@@ -234,7 +235,7 @@ class Worker {
     [[nodiscard]] __device__ bool is_timed() const {
         return program_.times != nullptr && threadIdx.x == kTimekeeper;
     }
-    [[nodiscard]] __device__ abi::StepTime& time_at(std::size_t index) const {
+    [[nodiscard]] __device__ abi::DeviceStepTime& time_at(std::size_t index) const {
         return program_.times[blockIdx.x * program_.times_of_block + index];
     }
     __device__ void begin_time(std::size_t index, std::size_t bytes) const {
@@ -300,7 +301,7 @@ class Worker {
             store_release_here(&program_.state->progress[blockIdx.x],
                                static_cast<std::uint32_t>(done));
     }
-    __device__ void acknowledge(const Port<kForm>& port, std::uint32_t received) const {
+    __device__ void acknowledge(const FifoPort<kForm>& port, std::uint32_t received) const {
         if constexpr (kIsPlain) {
             port.pass(received);
         } else if (port.is_acknowledged(received)) {
@@ -393,7 +394,7 @@ class Worker {
         return program_.scratch + (own + place.at) * program_.window_bytes;
     }
 
-    const Run& run_;
+    const ProgramLaunch& run_;
     const abi::DeviceProgram& program_;
     const Reduction& reduction_;
     const int number_;  // of the lane
@@ -422,7 +423,7 @@ template <typename Reduction, MessageForm kForm>
 __global__ void __launch_bounds__(512, 1)
     run_program(const __grid_constant__ RunArguments<Reduction> args) {
     __shared__ SharedMemory<kForm> shared;
-    const Run& run = args.run;
+    const ProgramLaunch& run = args.run;
     Worker<Reduction, kForm> worker(run, args.reduction, shared);
     await_launch_ahead();
     worker.open_ports();
@@ -440,7 +441,7 @@ __global__ void __launch_bounds__(512, 1)
 }
 
 /// Sends all ranks the address of this rank's program state.
-__global__ void __launch_bounds__(32) exchange_states(const __grid_constant__ Run run) {
+__global__ void __launch_bounds__(32) exchange_states(const __grid_constant__ ProgramLaunch run) {
     __shared__ EpochScope::Addresses states;
     const EpochScope scope(run.team);
     if (scope.enter(run.peer_pointers, states)) {
@@ -472,7 +473,7 @@ auto* kernel_for(MessageForm form) {
     return run_program<Reduction, MessageForm::kPlain>;
 }
 
-Status launch_sum(const Run& run, Stream stream) {
+Status launch_sum(const ProgramLaunch& run, Stream stream) {
     return with_reduction(run, [&]<typename Reduction>(const Reduction& reduction) {
         return launch_kernel(kernel_for<Undivided<Reduction>>(form_of(run.plan.protocol)),
                              {run, {reduction}}, run.plan, stream);
@@ -481,14 +482,14 @@ Status launch_sum(const Run& run, Stream stream) {
 
 }  // namespace
 
-Status launch_state_exchange(const Run& run, Stream stream) {
+Status launch_state_exchange(const ProgramLaunch& run, Stream stream) {
     return launch_kernel(exchange_states, run,
                          {.blocks = run.plan.blocks == 0 ? 0 : 1, .threads = device::kWarpThreads},
                          stream);
 }
 
-Status launch_program(const Run& run, Stream stream) {
-    Run sum = run;
+Status launch_program(const ProgramLaunch& run, Stream stream) {
+    ProgramLaunch sum = run;
     if (!run.reduces) sum.type = DataType::kFloat32;
     if (!run.reduces || run.op == ReduceOp::kAvg) sum.op = ReduceOp::kSum;
     PCCL_TRY(launch_sum(sum, stream));

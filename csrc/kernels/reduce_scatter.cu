@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(512, 1)
     scope.end();
 }
 
-struct Kernels {
+struct ReduceScatterKernels {
     template <typename Reduction>
     static auto choose(const Launch& launch) -> void (*)(ReduceArguments<Reduction>) {
         if (launch.plan.protocol == Protocol::kLL) return reduce_scatter_ll<Reduction>;
@@ -57,7 +57,7 @@ struct Kernels {
 }  // namespace
 
 Status launch_reduce_scatter(const Launch& launch, Stream stream) {
-    return launch_reduction<Kernels>(launch, stream);
+    return launch_reduction<ReduceScatterKernels>(launch, stream);
 }
 
 }  // namespace pccl::kernels

@@ -26,7 +26,7 @@ Status no_answer(std::string_view what) {
     return Status::timeout(concat("the deadline passed before an answer to ", what, " came"));
 }
 
-Result<bool> Session::connect_step() {
+Result<bool> NetconfSession::connect_step() {
     if (is_connected_) return true;
     if (is_over()) return fault_;
     if (!has_exchanged_hellos_) {
@@ -43,7 +43,7 @@ Result<bool> Session::connect_step() {
     return true;
 }
 
-Status Session::connect(Deadline deadline) {
+Status NetconfSession::connect(Deadline deadline) {
     for (;;) {
         PCCL_ASSIGN_OR_RETURN(const bool connected, connect_step());
         if (connected) return Status::ok();
@@ -52,14 +52,14 @@ Status Session::connect(Deadline deadline) {
     }
 }
 
-void Session::request(std::string_view operation) {
+void NetconfSession::request(std::string_view operation) {
     outgoing_ +=
         framed(concat("<?xml version=\"1.0\" encoding=\"UTF-8\"?><rpc xmlns=\"", kBaseNamespace,
                       "\" message-id=\"", ++message_id_, "\">", operation, "</rpc>"),
                capabilities_.framing());
 }
 
-Result<std::optional<Reply>> Session::advance() {
+Result<std::optional<Reply>> NetconfSession::advance() {
     // A server may send other messages without end, and callers have deadlines.
     const Deadline slice = Deadline::after(kSlice);
     do {
@@ -72,7 +72,7 @@ Result<std::optional<Reply>> Session::advance() {
     return std::optional<Reply>{};
 }
 
-Result<Reply> Session::call(std::string_view operation, Deadline deadline) {
+Result<Reply> NetconfSession::call(std::string_view operation, Deadline deadline) {
     request(operation);
     for (;;) {
         PCCL_ASSIGN_OR_RETURN(auto reply, advance());
@@ -82,7 +82,7 @@ Result<Reply> Session::call(std::string_view operation, Deadline deadline) {
     }
 }
 
-Result<std::optional<std::string>> Session::exchange() {
+Result<std::optional<std::string>> NetconfSession::exchange() {
     if (is_over()) return fault_;
     if (const Status sent = write_pending(); !sent.is_ok()) {
         abandon(sent);
@@ -100,7 +100,7 @@ Result<std::optional<std::string>> Session::exchange() {
     return message;
 }
 
-Status Session::write_pending() {
+Status NetconfSession::write_pending() {
     while (!outgoing_.empty()) {
         PCCL_ASSIGN_OR_RETURN(const std::size_t taken, stream_->write_some(outgoing_));
         if (taken == 0) break;
@@ -109,7 +109,7 @@ Status Session::write_pending() {
     return Status::ok();
 }
 
-Status Session::read_available() {
+Status NetconfSession::read_available() {
     std::array<char, 16384> bytes{};
     // The bound keeps a server that never stops from blocking the caller past its deadline.
     constexpr int kMostReads = 64;
@@ -122,7 +122,7 @@ Status Session::read_available() {
     return Status::ok();
 }
 
-Result<std::optional<Reply>> Session::reply_in(std::string_view message) const {
+Result<std::optional<Reply>> NetconfSession::reply_in(std::string_view message) const {
     auto root = read_message(message);
     if (!root.is_ok()) return protocol_error(root.status().message());
     if (root->name == "notification") return std::optional<Reply>{};
@@ -133,28 +133,28 @@ Result<std::optional<Reply>> Session::reply_in(std::string_view message) const {
     return std::optional(std::move(reply));
 }
 
-sys::Interest Session::interest() const {
+sys::Interest NetconfSession::interest() const {
     if (stream_ == nullptr || has_unread_) return {};
     sys::Interest interest = stream_->interest();
     if (!outgoing_.empty() && has_exchanged_hellos_) interest.output = true;
     return interest;
 }
 
-void Session::await_news(Duration longest) const {
+void NetconfSession::await_news(Duration longest) const {
     const sys::Interest interest = this->interest();
     constexpr Duration kBetweenLooks = std::chrono::milliseconds(1);
     sys::wait_for_any({&interest, 1},
                       interest.fd < 0 ? std::min<Duration>(longest, kBetweenLooks) : longest);
 }
 
-void Session::abandon(const Status& why) {
+void NetconfSession::abandon(const Status& why) {
     if (is_over()) return;
     fault_ = why;
     stream_.reset();
 }
 
 template <typename T>
-Result<T> Session::keep(Result<T> result) {
+Result<T> NetconfSession::keep(Result<T> result) {
     if (!result.is_ok()) abandon(result.status());
     return result;
 }

@@ -23,11 +23,11 @@
 namespace pccl::netconf {
 
 /// Session. One thread at a time; one request at a time.
-class PCCL_API Session {
+class PCCL_API NetconfSession {
    public:
     /// Takes a stream; `most_bytes` limits a message of the server.
-    explicit Session(std::unique_ptr<ByteStream> stream,
-                     std::size_t most_bytes = FrameReader::kMostBytes)
+    explicit NetconfSession(std::unique_ptr<ByteStream> stream,
+                            std::size_t most_bytes = FrameReader::kMostBytes)
         : stream_(std::move(stream)), reader_(most_bytes) {}
 
     /// Makes progress on the connection; returns true once the hellos are exchanged.

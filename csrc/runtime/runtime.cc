@@ -74,7 +74,7 @@ Result<std::shared_ptr<Runtime>> Runtime::of_process() {
 }
 
 Result<std::shared_ptr<Runtime>> Runtime::with(std::shared_ptr<transport::Waiter> waiter,
-                                               Network network) {
+                                               TransportNetwork network) {
     std::shared_ptr<Runtime> runtime(new Runtime, LeaveToParent());
     runtime->waiter_ = std::move(waiter);
     runtime->network_ = std::move(network);

@@ -47,7 +47,7 @@ class PCCL_API Runtime final : public transport::ControlHost, public transport::
     /// Creates a runtime with the caller's network (a loopback fabric, in tests), whose transports
     /// use `waiter`.
     static Result<std::shared_ptr<Runtime>> with(std::shared_ptr<transport::Waiter> waiter,
-                                                 Network network);
+                                                 TransportNetwork network);
     ~Runtime() override;
     Runtime(const Runtime&) = delete;
     Runtime& operator=(const Runtime&) = delete;
@@ -153,7 +153,7 @@ class PCCL_API Runtime final : public transport::ControlHost, public transport::
     [[nodiscard]] const FinalAnswer* final_answer_at(const LocalRank& local_rank) const;
 
     std::shared_ptr<transport::Waiter> waiter_;
-    Network network_;
+    TransportNetwork network_;
     UniqueFd arrivals_;  // epoll set: control plane, links in the making, and `stop_`
     UniqueFd stop_;      // eventfd
     std::unique_ptr<FlightSignal> flight_signal_;

@@ -26,19 +26,19 @@ constexpr std::size_t kMostShown = 8;
 using MadeTransport = Result<std::unique_ptr<transport::Transport>>;
 
 /// Parameters for the construction of a transport.
-struct Parts {
+struct TransportParts {
     transport::Waiter& waiter;
     const transport::SocketControlPlane& control;
     int tcp_sockets = 0;
 };
 
-MadeTransport make_shm(const Parts& parts) {
+MadeTransport make_shm(const TransportParts& parts) {
     PCCL_ASSIGN_OR_RETURN(const auto here, parts.control.within_host());
     PCCL_TRY(transport::shm::check_shared_memory(parts.waiter));
     return MadeTransport(std::make_unique<transport::shm::ShmTransport>(parts.waiter, here));
 }
 
-MadeTransport make_tcp(const Parts& parts) {
+MadeTransport make_tcp(const TransportParts& parts) {
     PCCL_ASSIGN_OR_RETURN(const auto here, parts.control.between_hosts());
     const Config& config = process_config();
     const int sockets = parts.tcp_sockets != 0 ? parts.tcp_sockets : config.tcp_sockets;
@@ -50,17 +50,17 @@ MadeTransport make_tcp(const Parts& parts) {
 }
 
 /// Distance of a transport's peers, by which the control plane must listen for them.
-enum class Reach { kHost, kNetwork };
+enum class PeerDistance { kHost, kNetwork };
 
 struct TransportEntry {
     TransportKind kind;
-    Reach reach;
-    MadeTransport (*make)(const Parts& parts);
+    PeerDistance reach;
+    MadeTransport (*make)(const TransportParts& parts);
 };
 constexpr std::array kTransports{
     // fastest first
-    TransportEntry{TransportKind::kShm, Reach::kHost, &make_shm},
-    TransportEntry{TransportKind::kTcp, Reach::kNetwork, &make_tcp},
+    TransportEntry{TransportKind::kShm, PeerDistance::kHost, &make_shm},
+    TransportEntry{TransportKind::kTcp, PeerDistance::kNetwork, &make_tcp},
 };
 
 transport::TransportFlags all_kinds() {
@@ -69,7 +69,7 @@ transport::TransportFlags all_kinds() {
     return flags;
 }
 
-bool is_any_of(transport::TransportFlags allowed, Reach reach) {
+bool is_any_of(transport::TransportFlags allowed, PeerDistance reach) {
     return std::ranges::any_of(kTransports, [&](const TransportEntry& entry) {
         return entry.reach == reach && allowed.has(entry.kind);
     });
@@ -82,15 +82,15 @@ Status check_named_interfaces(const NetworkOptions& options,
     std::string names = options.interface.empty() ? "" : "PCCL_SOCKET_IFNAME";
     if (!options.management.empty())
         names += names.empty() ? "PCCL_MANAGEMENT_IFNAME" : " or PCCL_MANAGEMENT_IFNAME";
-    if (names.empty() || !is_any_of(options.allowed, Reach::kNetwork)) return Status::ok();
+    if (names.empty() || !is_any_of(options.allowed, PeerDistance::kNetwork)) return Status::ok();
     return control.between_hosts().status().with_context(names);
 }
 
 /// Returns the log level for a missing transport. Hosts without a network are common; a host
 /// without shared memory is slower than necessary, so that is logged once as a warning.
-LogLevel level_of_absence(Reach reach) {
-    static std::atomic<bool> is_logged{false};
-    const bool is_loud = reach == Reach::kHost && !is_logged.exchange(true);
+LogLevel level_of_absence(PeerDistance reach) {
+    static std::atomic<bool> is_told{false};
+    const bool is_loud = reach == PeerDistance::kHost && !is_told.exchange(true);
     return is_loud ? LogLevel::kWarning : LogLevel::kInfo;
 }
 
@@ -99,8 +99,8 @@ Result<std::unique_ptr<transport::SocketControlPlane>> make_control(const Networ
     PCCL_ASSIGN_OR_RETURN(const auto job, bootstrap::job_secret(transport::kOnlookers));
     PCCL_ASSIGN_OR_RETURN(auto control,
                           transport::SocketControlPlane::create(
-                              {.within_host = is_any_of(options.allowed, Reach::kHost),
-                               .between_hosts = is_any_of(options.allowed, Reach::kNetwork),
+                              {.within_host = is_any_of(options.allowed, PeerDistance::kHost),
+                               .between_hosts = is_any_of(options.allowed, PeerDistance::kNetwork),
                                .interface = options.interface,
                                .management = options.management,
                                .stream = transport::tcp::TcpOptions().stream,
@@ -120,9 +120,9 @@ Result<transport::TransportFlags> transports_named(std::string_view names) {
         "\" names a transport that does not exist here; there are ", all_kinds().to_string()));
 }
 
-Result<Network> make_network(const NetworkOptions& options, transport::Waiter& waiter) {
+Result<TransportNetwork> make_network(const NetworkOptions& options, transport::Waiter& waiter) {
     PCCL_ASSIGN_OR_RETURN(auto control, make_control(options));
-    Network network;
+    TransportNetwork network;
     std::string reasons;
     for (const TransportEntry& entry : kTransports) {
         if (!options.allowed.has(entry.kind)) continue;

@@ -25,7 +25,7 @@ struct NetworkOptions {
     int tcp_sockets = 0;  // transport::tcp::TcpOptions::data_sockets; 0: PCCL_TCP_SOCKETS
 };
 
-struct Network {
+struct TransportNetwork {
     std::unique_ptr<transport::ControlPlane> control;
     std::vector<std::unique_ptr<transport::Transport>> transports;  // in order of preference
 };
@@ -36,7 +36,7 @@ struct Network {
 
 /// Makes the control plane and the transports, fastest first. Returns kUnavailable when this
 /// machine has none of `options.allowed`.
-[[nodiscard]] Result<Network> make_network(const NetworkOptions& options,
-                                           transport::Waiter& waiter);
+[[nodiscard]] Result<TransportNetwork> make_network(const NetworkOptions& options,
+                                                    transport::Waiter& waiter);
 
 }  // namespace pccl::runtime

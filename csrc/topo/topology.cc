@@ -65,12 +65,12 @@ Result<Topology> Topology::make(Machine machine, const LoadOptions& options, War
     PCCL_ASSIGN_OR_RETURN(
         Graph graph,
         Graph::build(machine, {.multi_node_nvlink = options.assume.multi_node_nvlink}));
-    return Topology(std::make_shared<const Parts>(std::move(machine), std::move(warnings),
-                                                  options.assume, std::move(graph)));
+    return Topology(std::make_shared<const TopologyParts>(std::move(machine), std::move(warnings),
+                                                          options.assume, std::move(graph)));
 }
 
-Topology::Parts::Parts(Machine the_machine, Warnings the_warnings, const Assumptions& the_assume,
-                       Graph the_graph)
+Topology::TopologyParts::TopologyParts(Machine the_machine, Warnings the_warnings,
+                                       const Assumptions& the_assume, Graph the_graph)
     : machine(std::move(the_machine)),
       warnings(std::move(the_warnings)),
       assume(the_assume),
@@ -95,7 +95,8 @@ Result<Topology> Topology::load(const std::string& path, const LoadOptions& opti
 }
 
 Topology Topology::with(Warnings warnings) const {
-    auto parts = std::make_shared<Parts>(machine(), std::move(warnings), assumptions(), graph());
+    auto parts =
+        std::make_shared<TopologyParts>(machine(), std::move(warnings), assumptions(), graph());
     parts->digest = parts_->digest;
     return Topology(std::move(parts));
 }
@@ -104,7 +105,8 @@ Topology Topology::with(const Calibration& calibration) const {
     if (!calibration.has_gpus()) return *this;
     Graph measured =
         graph().with([&](const Link& link) { return rate_of(graph(), calibration, link); });
-    auto parts = std::make_shared<Parts>(machine(), warnings(), assumptions(), std::move(measured));
+    auto parts =
+        std::make_shared<TopologyParts>(machine(), warnings(), assumptions(), std::move(measured));
     parts->digest = digest();
     return Topology(std::move(parts));
 }

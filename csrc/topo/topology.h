@@ -5,7 +5,7 @@
 //     PCCL_ASSIGN_OR_RETURN(const Topology topology, Topology::load("topo.xml", {}));
 //     for (const Warning& warning : topology.warnings()) ...
 //     topology.paths().path(gpu, net);
-//     PCCL_ASSIGN_OR_RETURN(const Plan plan, search(topology, {.pattern = Pattern::kRing}));
+//     PCCL_ASSIGN_OR_RETURN(const ChannelPlan plan, search(topology, {.pattern = Pattern::kRing}));
 //
 // Immutable and cheap to copy.
 #pragma once
@@ -60,8 +60,8 @@ class PCCL_API Topology {
     [[nodiscard]] const std::string& digest() const;
 
    private:
-    struct Parts {
-        Parts(Machine machine, Warnings warnings, const Assumptions& assume, Graph graph);
+    struct TopologyParts {
+        TopologyParts(Machine machine, Warnings warnings, const Assumptions& assume, Graph graph);
 
         Machine machine;
         Warnings warnings;
@@ -70,9 +70,9 @@ class PCCL_API Topology {
         PathTable paths;     // borrows the graph
         std::string digest;  // of the graph with unmeasured rates
     };
-    explicit Topology(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
+    explicit Topology(std::shared_ptr<const TopologyParts> parts) : parts_(std::move(parts)) {}
 
-    std::shared_ptr<const Parts> parts_;
+    std::shared_ptr<const TopologyParts> parts_;
 };
 
 }  // namespace pccl::topo

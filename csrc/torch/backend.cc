@@ -33,10 +33,10 @@ std::vector<Rank> ranks_in_network(const PcclOptions& options) {
     return {ranks.begin(), ranks.end()};
 }
 
-std::shared_ptr<comm::Communicator> connect(const PcclBackend::StorePtr& store, Rank rank, int size,
-                                            const PcclOptions& options) {
+std::shared_ptr<comm::CommunicatorImpl> connect(const PcclBackend::StorePtr& store, Rank rank,
+                                                int size, const PcclOptions& options) {
     const auto released = without_gil();
-    auto communicator = comm::Communicator::create(
+    auto communicator = comm::CommunicatorImpl::create(
         {.rank = rank,
          .size = size,
          .store = adapt_store(store),
@@ -85,7 +85,7 @@ PcclBackend::PcclBackend(const StorePtr& store, Rank rank, int size,
     record_from_beginning();
 }
 
-PcclBackend::PcclBackend(std::shared_ptr<comm::Communicator> communicator,
+PcclBackend::PcclBackend(std::shared_ptr<comm::CommunicatorImpl> communicator,
                          std::shared_ptr<Store> store, c10::intrusive_ptr<PcclOptions> options)
     : Backend(communicator->rank(), communicator->size()),
       options_(std::move(options)),
@@ -120,9 +120,9 @@ c10::intrusive_ptr<c10d::Backend::Options> PcclBackend::getBackendOptions() {
     return c10::make_intrusive<PcclOptions>(*options_);
 }
 
-Staging::Place PcclBackend::place_of(const at::Tensor& tensor) {
+TensorStaging::StagingPlace PcclBackend::place_of(const at::Tensor& tensor) {
     const bool is_direct = !tensor.defined() || !tensor.is_cuda() || gpu_.connect(tensor.device());
-    return is_direct ? Staging::Place::kDevice : Staging::Place::kHost;
+    return is_direct ? TensorStaging::StagingPlace::kDevice : TensorStaging::StagingPlace::kHost;
 }
 
 Call::Sample PcclBackend::sample(const at::Tensor& tensor) { return {tensor, place_of(tensor)}; }
@@ -190,7 +190,7 @@ void PcclBackend::run_all(PcclWork& work, std::span<Call> calls, const Request& 
 void PcclBackend::submit_all(PcclWork& work, std::span<Call> calls, const Request& request) {
     const auto timeout = timeout_of(request.timeout, request.title);
     std::vector<Event> events;
-    std::vector<PcclWork::Stage> stages;
+    std::vector<PcclWork::StagedMemory> stages;
     events.reserve(calls.size());
     stages.reserve(calls.size());
     Status status;
@@ -228,7 +228,7 @@ void PcclBackend::startCoalescing() {
 
 PcclBackend::WorkPtr PcclBackend::endCoalescing() {
     check_process();
-    Window window;
+    CoalescingWindow window;
     {
         const std::lock_guard lock(mutex_);
         TORCH_CHECK(window_.has_value(), "endCoalescing without startCoalescing");
@@ -246,7 +246,7 @@ std::vector<Prediction> PcclBackend::explain(const std::string& collective, std:
     return std::move(*ways);
 }
 
-std::shared_ptr<const device::DeviceGroup> PcclBackend::gpus_to_explain() const {
+std::shared_ptr<const device::DeviceGroupImpl> PcclBackend::gpus_to_explain() const {
     auto group = gpu_.group();
     if (group != nullptr) return group;
     throw_status(
@@ -269,7 +269,7 @@ void PcclBackend::monitoredBarrier(const c10d::BarrierOptions& options, bool wai
 
 std::uint64_t PcclBackend::getSequenceNumberForGroup() { return sequence_; }
 
-void PcclBackend::registerOnCompletionHook(Observer::Hook&& hook) {
+void PcclBackend::registerOnCompletionHook(WorkObserver::Hook&& hook) {
     TORCH_CHECK(onCompletionHook_ == nullptr, "a completion hook is registered already");
     onCompletionHook_ = hook;
     observer_->set_hook(std::move(hook));
@@ -328,15 +328,15 @@ c10::intrusive_ptr<PcclOptions> PcclBackend::child_options(const std::vector<int
     return options;
 }
 
-Result<capsule::Capsule> PcclBackend::load_capsule(const Result<capsule::CapsuleFile>& file,
-                                                   const std::optional<std::string>& sizes) {
+Result<capsule::VerifiedCapsule> PcclBackend::load_capsule(
+    const Result<capsule::CapsuleFile>& file, const std::optional<std::string>& sizes) {
     static const Result<capsule::CapsuleFile> refused = Status::unsupported(
         "it switches phases of the network, which a pccl.Communicator does, no process group of "
         "torch");
-    const Result<capsule::Capsule> own =
-        file.is_ok() ? file->for_ranks(getSize()) : Result<capsule::Capsule>(file.status());
+    const Result<capsule::VerifiedCapsule> own =
+        file.is_ok() ? file->for_ranks(getSize()) : Result<capsule::VerifiedCapsule>(file.status());
     const bool switches = own.is_ok() && own->switches_phases();
-    PCCL_ASSIGN_OR_RETURN(capsule::Capsule loaded,
+    PCCL_ASSIGN_OR_RETURN(capsule::VerifiedCapsule loaded,
                           communicator_->load(switches ? refused : file, sizes));
     gpu_.choose_from(communicator_->catalogue());
     return loaded;

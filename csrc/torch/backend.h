@@ -79,7 +79,7 @@ class PcclBackend final : public c10d::Backend {
     PcclBackend(const StorePtr& store, Rank rank, int size,
                 c10::intrusive_ptr<PcclOptions> options);
     /// Wraps an existing group; `store` is for its GPUs.
-    PcclBackend(std::shared_ptr<comm::Communicator> communicator, std::shared_ptr<Store> store,
+    PcclBackend(std::shared_ptr<comm::CommunicatorImpl> communicator, std::shared_ptr<Store> store,
                 c10::intrusive_ptr<PcclOptions> options);
     ~PcclBackend() override;
     PcclBackend(const PcclBackend&) = delete;
@@ -124,7 +124,7 @@ class PcclBackend final : public c10d::Backend {
     /// Calls Communicator::explain() for the collective of that name.
     std::vector<Prediction> explain(const std::string& collective, std::size_t bytes);
     /// Returns the group of GPUs, for explain() of CUDA tensors. Throws where there is none (yet).
-    [[nodiscard]] std::shared_ptr<const device::DeviceGroup> gpus_to_explain() const;
+    [[nodiscard]] std::shared_ptr<const device::DeviceGroupImpl> gpus_to_explain() const;
 
     void monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) override;
 
@@ -141,7 +141,7 @@ class PcclBackend final : public c10d::Backend {
     void setSequenceNumberForGroup() override {}
     std::uint64_t getSequenceNumberForGroup() override;
 
-    void registerOnCompletionHook(Observer::Hook&& hook) override;
+    void registerOnCompletionHook(WorkObserver::Hook&& hook) override;
     void waitForPendingWorks() override {
         check_process();
         observer_->wait_for_works();
@@ -157,11 +157,11 @@ class PcclBackend final : public c10d::Backend {
     /// operations in flight.
     c10::intrusive_ptr<Backend> shrink(const std::vector<std::int64_t>& excluded, int flags,
                                        const c10::intrusive_ptr<Options>& options) override;
-    [[nodiscard]] const comm::Communicator& communicator() const { return *communicator_; }
-    [[nodiscard]] comm::Communicator& communicator() { return *communicator_; }
-    /// Like those of comm::Communicator, for CUDA tensors, too.
-    Result<capsule::Capsule> load_capsule(const Result<capsule::CapsuleFile>& file,
-                                          const std::optional<std::string>& sizes);
+    [[nodiscard]] const comm::CommunicatorImpl& communicator() const { return *communicator_; }
+    [[nodiscard]] comm::CommunicatorImpl& communicator() { return *communicator_; }
+    /// Like those of comm::CommunicatorImpl, for CUDA tensors, too.
+    Result<capsule::VerifiedCapsule> load_capsule(const Result<capsule::CapsuleFile>& file,
+                                                  const std::optional<std::string>& sizes);
     Status unload_capsule(const std::string& name);
     Status record_timeline(std::size_t most);
     Result<schedule::TimedSteps> take_timeline();
@@ -181,7 +181,7 @@ class PcclBackend final : public c10d::Backend {
     /// Starts the timeline if the options request one.
     void record_from_beginning();
     /// Operations issued since startCoalescing(). Messages of CUDA tensors are held until its end.
-    struct Window {
+    struct CoalescingWindow {
         std::vector<WorkPtr> works;
         std::vector<GpuMessage> messages;
     };
@@ -195,7 +195,7 @@ class PcclBackend final : public c10d::Backend {
 
     /// Returns the sample for calls on tensors like `tensor`.
     [[nodiscard]] Call::Sample sample(const at::Tensor& tensor);
-    [[nodiscard]] Staging::Place place_of(const at::Tensor& tensor);
+    [[nodiscard]] TensorStaging::StagingPlace place_of(const at::Tensor& tensor);
     WorkPtr perform(Request request, Call call);
     WorkPtr perform_all(Request request, std::span<Call> calls);
     WorkPtr issue_all(Request& request, std::span<Call> calls);
@@ -207,7 +207,8 @@ class PcclBackend final : public c10d::Backend {
     [[nodiscard]] bool goes_by_nvlink(const at::Tensor& tensor);
     WorkPtr issue_message(GpuMessage message);
     WorkPtr exchange(std::span<const GpuMessage> messages);
-    WorkPtr start(const c10::intrusive_ptr<PcclWork>& work, Result<Event> event, Staging staging);
+    WorkPtr start(const c10::intrusive_ptr<PcclWork>& work, Result<Event> event,
+                  TensorStaging staging);
     [[nodiscard]] ProfiledGroup profiled_group() const;
     /// Returns body(), which issues `request`.
     template <typename Body>
@@ -221,19 +222,19 @@ class PcclBackend final : public c10d::Backend {
     [[nodiscard]] Call all_gather_call(const Tensors& outputs, const at::Tensor& input);
     [[nodiscard]] Call all_gather_call(const at::Tensor& output, const at::Tensor& input);
     [[nodiscard]] Call reduce_scatter_call(const at::Tensor& output, const at::Tensor& input,
-                                           const Reduction& reduction);
+                                           const TensorReduction& reduction);
     [[nodiscard]] c10::intrusive_ptr<PcclOptions> child_options(const std::vector<int>& ranks,
                                                                 const Options& wanted) const;
     void check_list(const Tensors& tensors, const char* what) const;
 
     const c10::intrusive_ptr<PcclOptions> options_;
-    const std::shared_ptr<Observer> observer_{new Observer, LeaveToParent()};
-    std::shared_ptr<comm::Communicator> communicator_;
+    const std::shared_ptr<WorkObserver> observer_{new WorkObserver, LeaveToParent()};
+    std::shared_ptr<comm::CommunicatorImpl> communicator_;
     GpuBackend gpu_;
     std::atomic<std::uint64_t> sequence_{0};
 
     std::mutex mutex_;  // guards window_
-    std::optional<Window> window_;
+    std::optional<CoalescingWindow> window_;
 
     std::mutex split_mutex_;
     std::unique_ptr<Split> last_split_;  // guarded by split_mutex_

@@ -117,7 +117,7 @@ std::tuple<std::string, std::string_view, Rank> load_capsule(
     PcclBackend& self, const py::bytes& content, bool is_path,
     const std::optional<std::string>& sizes) {
     const std::string bytes = content;
-    const Result<capsule::Capsule> loaded = [&] {
+    const Result<capsule::VerifiedCapsule> loaded = [&] {
         using capsule::CapsuleFile;
         const py::gil_scoped_release released;
         return self.load_capsule(is_path ? CapsuleFile::read(bytes) : CapsuleFile::parse(bytes),
@@ -183,7 +183,7 @@ std::vector<Fares> health(const PcclBackend& self, std::chrono::milliseconds tim
     std::vector<Fares> all;
     auto peers = self.communicator().survey(limit_of(timeout, "pccl:health"));
     throw_unless_ok("pccl:health", peers.status());
-    for (comm::PeerHealth& peer : *peers) {
+    for (comm::SurveyedPeer& peer : *peers) {
         std::optional<double> seconds;
         if (peer.last_sign) seconds = std::chrono::duration<double>(*peer.last_sign).count();
         all.emplace_back(to_string(peer.state), peer.detail, seconds, peer.rank_status.sequence,

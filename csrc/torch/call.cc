@@ -16,24 +16,25 @@ bool all_receive(CollectiveKind kind) { return !schedule::is_rooted(kind); }
 
 /// Returns the handling of elements that share memory, alike on all ranks. Their results are equal
 /// in an all_reduce. In gathers they may be equal, which all ranks can compare.
-Staging::Repeats repeats_in(CollectiveKind kind, bool is_on_host) {
-    if (kind == CollectiveKind::kAllReduce) return Staging::Repeats::kTrusted;
+TensorStaging::Repeats repeats_in(CollectiveKind kind, bool is_on_host) {
+    if (kind == CollectiveKind::kAllReduce) return TensorStaging::Repeats::kTrusted;
     const bool is_comparable = kind == CollectiveKind::kAllGather || !all_receive(kind);
-    return is_on_host && is_comparable ? Staging::Repeats::kCompared : Staging::Repeats::kRefused;
+    return is_on_host && is_comparable ? TensorStaging::Repeats::kCompared
+                                       : TensorStaging::Repeats::kRefused;
 }
 
 }  // namespace
 
 Call::Call(CollectiveKind kind, const Sample& sample, Rank root)
-    : Call(kind, sample, Reduction{}, root) {
+    : Call(kind, sample, TensorReduction{}, root) {
     encoding_ = encoding_for_moves(scalar_type_);
 }
 
-Call::Call(CollectiveKind kind, const Sample& sample, const Reduction& reduction, Rank root)
+Call::Call(CollectiveKind kind, const Sample& sample, const TensorReduction& reduction, Rank root)
     : kind_(kind),
       scalar_type_(sample.tensor.scalar_type()),
       device_(sample.tensor.device()),
-      is_on_host_(device_.is_cpu() || sample.place == Staging::Place::kHost),
+      is_on_host_(device_.is_cpu() || sample.place == TensorStaging::StagingPlace::kHost),
       reduction_(reduction),
       root_(root),
       staging_(sample.place) {

@@ -22,10 +22,11 @@ class Call {
     /// `place`.
     struct Sample {
         const at::Tensor& tensor;
-        Staging::Place place = Staging::Place::kDevice;
+        TensorStaging::StagingPlace place = TensorStaging::StagingPlace::kDevice;
     };
     Call(CollectiveKind kind, const Sample& sample, Rank root = 0);
-    Call(CollectiveKind kind, const Sample& sample, const Reduction& reduction, Rank root = 0);
+    Call(CollectiveKind kind, const Sample& sample, const TensorReduction& reduction,
+         Rank root = 0);
 
     /// Adds one input block, all of `tensor`.
     void read(const at::Tensor& tensor);
@@ -55,7 +56,7 @@ class Call {
     /// Returns one piece after its input is in place. Valid until the next piece, or until this
     /// Call is moved or changed.
     [[nodiscard]] Collective piece(std::size_t index);
-    [[nodiscard]] Staging& staging() { return staging_; }
+    [[nodiscard]] TensorStaging& staging() { return staging_; }
     /// Returns whether staging().finish() may fail here although other ranks consider the operation
     /// done.
     [[nodiscard]] bool may_fail_alone() const;
@@ -77,7 +78,7 @@ class Call {
     at::ScalarType scalar_type_;
     at::Device device_;
     bool is_on_host_;
-    Reduction reduction_;
+    TensorReduction reduction_;
     Encoding encoding_;
     Rank root_;
     bool is_uneven_ = false;
@@ -85,7 +86,7 @@ class Call {
     Blocks inputs_;
     Blocks outputs_;
     std::array<Block, 2> piece_{};  // of the only input and the only output
-    Staging staging_;               // owns the memory of the blocks
+    TensorStaging staging_;         // owns the memory of the blocks
 };
 
 }  // namespace pccl::backend

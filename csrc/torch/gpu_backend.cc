@@ -31,7 +31,7 @@ c10::impl::VirtualGuardImpl streams_of(const at::Device& device) {
 }
 
 /// Keeps the memory of `staging` until `stream` has done its work so far.
-void keep_until(const Staging& staging, const c10::Stream& stream) {
+void keep_until(const TensorStaging& staging, const c10::Stream& stream) {
     const auto streams = streams_of(stream.device());
     staging.for_each([&](const at::Tensor& tensor) {
         streams.recordDataPtrOnStream(tensor.storage().data_ptr(), stream);
@@ -40,12 +40,12 @@ void keep_until(const Staging& staging, const c10::Stream& stream) {
 
 /// Messages and their memory.
 struct Staged {
-    std::vector<device::DeviceMessage> sends;
-    std::vector<device::DeviceMessage> receives;
-    Staging staging;
+    std::vector<device::PeerMessage> sends;
+    std::vector<device::PeerMessage> receives;
+    TensorStaging staging;
 
     explicit Staged(std::span<const GpuMessage> messages) {
-        staging.set_repeats(Staging::Repeats::kRefused);
+        staging.set_repeats(TensorStaging::Repeats::kRefused);
         for (const GpuMessage& message : messages) {
             const at::Tensor memory = message.is_sent ? staging.readable(message.tensor)
                                                       : staging.writable(message.tensor);
@@ -77,7 +77,7 @@ std::chrono::duration<float> active_duration(const GpuTimer& timer, TimePoint fi
 }
 
 std::function<Status(const Status&)> explanation_by(
-    const std::weak_ptr<const comm::Communicator>& communicator) {
+    const std::weak_ptr<const comm::CommunicatorImpl>& communicator) {
     return [communicator](const Status& why) {
         const auto known = communicator.lock();
         return known == nullptr ? why : known->explained(why);
@@ -88,7 +88,7 @@ std::function<Status(const Status&)> explanation_by(
 class Interruption {
    public:
     Interruption(const std::atomic<bool>& is_aborted,
-                 std::weak_ptr<const comm::Communicator> communicator)
+                 std::weak_ptr<const comm::CommunicatorImpl> communicator)
         : is_aborted_(is_aborted), communicator_(std::move(communicator)) {}
 
     Status operator()() {
@@ -109,20 +109,20 @@ class Interruption {
         if (known == nullptr) return Status::ok();
         const auto peers = known->survey(kSurveyTimeout);
         PCCL_TRY(peers.status());
-        for (const comm::PeerHealth& peer : *peers)
-            if (peer.state == comm::PeerHealth::State::kGone)
+        for (const comm::SurveyedPeer& peer : *peers)
+            if (peer.state == comm::SurveyedPeer::Liveness::kGone)
                 return Status::peer_lost(peer.rank, peer.detail);
         return Status::ok();
     }
 
     const std::atomic<bool>& is_aborted_;
-    const std::weak_ptr<const comm::Communicator> communicator_;
+    const std::weak_ptr<const comm::CommunicatorImpl> communicator_;
     Deadline next_survey_ = Deadline::after(kBetweenSurveys);
 };
 
 /// Runs the hook on a thread that it may block.
-void report(const std::shared_ptr<Observer>& observer, c10d::OpType type, std::uint64_t sequence,
-            const GpuTimer& timer) {
+void report(const std::shared_ptr<WorkObserver>& observer, c10d::OpType type,
+            std::uint64_t sequence, const GpuTimer& timer) {
     const TimePoint now = system_clock().now();
     auto info = std::make_shared<c10d::WorkInfo>(type, sequence, timer.issued(), now,
                                                  active_duration(timer, now));
@@ -133,7 +133,7 @@ void report(const std::shared_ptr<Observer>& observer, c10d::OpType type, std::u
 
 template <typename Body>
 GpuBackend::WorkPtr GpuBackend::issue(const Request& request, const at::Device& device,
-                                      Channel channel, Body body) {
+                                      StreamRole channel, Body body) {
     const std::lock_guard lock(mutex_);
     const c10::OptionalDeviceGuard on_device(device);
     const auto group = group_on(device, request.title);
@@ -158,25 +158,27 @@ GpuBackend::WorkPtr GpuBackend::issue(const Request& request, const at::Device& 
 
 GpuBackend::WorkPtr GpuBackend::launch(const Request& request, std::span<Call> calls) {
     const at::Device device = calls.front().device();
-    return issue(request, device, Channel::kCollectives, [&](auto& group, const c10::Stream& on) {
-        void* const stream = native_handle(streams_of(device), on);
-        std::vector<Collective> collectives;
-        for (const Call& call : calls) collectives.push_back(call.collective());
-        throw_unless_ok(request.title,
-                        group.launch_all(collectives, stream,
-                                         {.timeout = timeout_of(request.timeout, request.title)}));
-        for (Call& call : calls) {
-            throw_unless_ok(request.title, call.staging().finish());
-            if (request.async) keep_until(call.staging(), on);
-        }
-    });
+    return issue(request, device, StreamRole::kCollectives,
+                 [&](auto& group, const c10::Stream& on) {
+                     void* const stream = native_handle(streams_of(device), on);
+                     std::vector<Collective> collectives;
+                     for (const Call& call : calls) collectives.push_back(call.collective());
+                     throw_unless_ok(
+                         request.title,
+                         group.launch_all(collectives, stream,
+                                          {.timeout = timeout_of(request.timeout, request.title)}));
+                     for (Call& call : calls) {
+                         throw_unless_ok(request.title, call.staging().finish());
+                         if (request.async) keep_until(call.staging(), on);
+                     }
+                 });
 }
 
 GpuBackend::WorkPtr GpuBackend::exchange(const Request& request,
                                          std::span<const GpuMessage> messages) {
     const at::Device device = messages.front().tensor.device();
     const bool is_sending = std::ranges::all_of(messages, &GpuMessage::is_sent);
-    const Channel channel = is_sending ? Channel::kSends : Channel::kReceives;
+    const StreamRole channel = is_sending ? StreamRole::kSends : StreamRole::kReceives;
     return issue(request, device, channel, [&](auto& group, const c10::Stream& on) {
         const Staged staged(messages);
         throw_unless_ok(request.title,
@@ -207,13 +209,13 @@ void GpuBackend::check_process() const {
 
 bool GpuBackend::connect(const at::Device& device) {
     check_process();
-    if (route_ == Route::kUnknown) {
+    if (route_ == TensorRoute::kUnknown) {
         const auto released = without_gil();
         const std::lock_guard lock(mutex_);
         const c10::OptionalDeviceGuard on_device(device);
-        if (route_ == Route::kUnknown) make_group(device);
+        if (route_ == TensorRoute::kUnknown) make_group(device);
     }
-    return route_ == Route::kNvlink;
+    return route_ == TensorRoute::kNvlink;
 }
 
 void GpuBackend::announce(const at::Tensor& tensor) {
@@ -230,7 +232,7 @@ void GpuBackend::synchronize() {
     if (group_.load() == nullptr) return;
     const auto streams = streams_of(*device_);
     streams.synchronizeStream(streams.getStream(*device_));
-    const auto& own = streams_[static_cast<std::size_t>(Channel::kCollectives)];
+    const auto& own = streams_[static_cast<std::size_t>(StreamRole::kCollectives)];
     if (own) streams.synchronizeStream(*own);
     throw_unless_ok("pccl:barrier", group_.load()->health());
 }
@@ -265,8 +267,8 @@ void GpuBackend::set_timeout(std::chrono::milliseconds timeout) {
     if (const auto group = group_.load()) group->set_timeout(timeout);
 }
 
-std::shared_ptr<device::DeviceGroup> GpuBackend::group_on(const at::Device& device,
-                                                          const char* title) {
+std::shared_ptr<device::DeviceGroupImpl> GpuBackend::group_on(const at::Device& device,
+                                                              const char* title) {
     auto group = group_.load();
     if (group == nullptr) return make_group(device);
     TORCH_CHECK_VALUE(*device_ == device, title, ": this rank's group is on ", *device_,
@@ -274,7 +276,7 @@ std::shared_ptr<device::DeviceGroup> GpuBackend::group_on(const at::Device& devi
     return group;
 }
 
-device::DeviceGroupOptions GpuBackend::group_options(const at::Device& device) {
+device::DeviceGroupImplOptions GpuBackend::group_options(const at::Device& device) {
     const auto communicator = options_.communicator.lock();
     // The prefix separates the entries of earlier rendezvous.
     return {.rank = options_.rank,
@@ -292,9 +294,8 @@ device::DeviceGroupOptions GpuBackend::group_options(const at::Device& device) {
             .explain = explanation_by(options_.communicator)};
 }
 
-std::shared_ptr<device::DeviceGroup> GpuBackend::make_group(const at::Device& device) {
-    TORCH_CHECK(!is_connecting_,
-                "a signal handler may only abort a group whose GPUs are connecting");
+std::shared_ptr<device::DeviceGroupImpl> GpuBackend::make_group(const at::Device& device) {
+    TORCH_CHECK(!is_connecting_, "a signal handler may only abort a group whose GPUs are meeting");
     is_connecting_ = true;
     const ScopeExit met([this] { is_connecting_ = false; });
     const auto released = without_gil();
@@ -302,7 +303,7 @@ std::shared_ptr<device::DeviceGroup> GpuBackend::make_group(const at::Device& de
                                              Interruption(is_aborted_, options_.communicator));
     if (made.status().code() == StatusCode::kUnsupported) {
         log(LogLevel::kWarning, "CUDA tensors go through host memory: ", made.status().message());
-        route_ = Route::kHost;
+        route_ = TensorRoute::kHost;
         return nullptr;
     }
     if (!made.is_ok())
@@ -312,11 +313,11 @@ std::shared_ptr<device::DeviceGroup> GpuBackend::make_group(const at::Device& de
     if (is_aborted_) group_.load()->abort();
     if (timed_steps_ > 0)
         throw_unless_ok("pccl:record_timeline", group_.load()->record_timeline(timed_steps_));
-    route_ = Route::kNvlink;
+    route_ = TensorRoute::kNvlink;
     return group_.load();
 }
 
-c10::Stream GpuBackend::own_stream(const at::Device& device, Channel channel) {
+c10::Stream GpuBackend::own_stream(const at::Device& device, StreamRole channel) {
     auto& stream = streams_[static_cast<std::size_t>(channel)];
     if (!stream) stream = streams_of(device).getStreamFromGlobalPool(device, true);
     return *stream;
@@ -341,7 +342,7 @@ void GpuBackend::close() {
         log(LogLevel::kError, "a group of GPUs ends with results undone: ", health().message());
     poller_.reset();
     group_.store(nullptr);
-    route_ = Route::kUnknown;
+    route_ = TensorRoute::kUnknown;
     streams_.fill(std::nullopt);
 }
 

@@ -50,8 +50,8 @@ class GpuBackend {
         std::chrono::milliseconds timeout{};
         std::string algorithms{};  // as in DeviceGroupOptions
         device::Preferences preferences{};
-        std::shared_ptr<Observer> observer{};
-        std::weak_ptr<const comm::Communicator> communicator{};  // of the same ranks
+        std::shared_ptr<WorkObserver> observer{};
+        std::weak_ptr<const comm::CommunicatorImpl> communicator{};  // of the same ranks
     };
     explicit GpuBackend(GpuBackendOptions options) : options_(std::move(options)) {}
 
@@ -72,9 +72,11 @@ class GpuBackend {
     [[nodiscard]] Status health() const;
     /// Returns the group of GPUs; null before all ranks have made it, and where GPUs cannot access
     /// each other.
-    [[nodiscard]] std::shared_ptr<const device::DeviceGroup> group() const { return group_.load(); }
+    [[nodiscard]] std::shared_ptr<const device::DeviceGroupImpl> group() const {
+        return group_.load();
+    }
     /// Returns whether GPUs are known to have no access to each other.
-    [[nodiscard]] bool goes_through_host() const { return route_.load() == Route::kHost; }
+    [[nodiscard]] bool goes_through_host() const { return route_.load() == TensorRoute::kHost; }
     /// Sets the catalogue for the choices of later launches, as in the communicator. All ranks must
     /// call it between the same two launches.
     void choose_from(const std::shared_ptr<const schedule::Catalogue>& catalogue);
@@ -97,18 +99,18 @@ class GpuBackend {
     /// Throws in a child of fork(), which must not even wait for the lock.
     void check_process() const;
 
-    enum class Channel { kCollectives, kSends, kReceives };
+    enum class StreamRole { kCollectives, kSends, kReceives };
 
     /// Calls body(group, stream), where `stream` is current and belongs to the work.
     template <typename Body>
-    WorkPtr issue(const Request& request, const at::Device& device, Channel channel, Body body);
+    WorkPtr issue(const Request& request, const at::Device& device, StreamRole channel, Body body);
     /// Reports to the observer when the GPU has done the work of `request`.
     void watch(const Request& request, const std::shared_ptr<GpuTimer>& timer);
-    std::shared_ptr<device::DeviceGroup> group_on(const at::Device& device, const char* title);
+    std::shared_ptr<device::DeviceGroupImpl> group_on(const at::Device& device, const char* title);
     /// Returns null where GPUs cannot access each other.
-    std::shared_ptr<device::DeviceGroup> make_group(const at::Device& device);
-    [[nodiscard]] device::DeviceGroupOptions group_options(const at::Device& device);
-    c10::Stream own_stream(const at::Device& device, Channel channel);
+    std::shared_ptr<device::DeviceGroupImpl> make_group(const at::Device& device);
+    [[nodiscard]] device::DeviceGroupImplOptions group_options(const at::Device& device);
+    c10::Stream own_stream(const at::Device& device, StreamRole channel);
 
     const ForkMark made_in_;
     const GpuBackendOptions options_;
@@ -117,9 +119,9 @@ class GpuBackend {
     // under it while a group is made.
     std::recursive_mutex mutex_;
     bool is_connecting_ = false;
-    std::atomic<std::shared_ptr<device::DeviceGroup>> group_;
-    enum class Route { kUnknown, kNvlink, kHost };
-    std::atomic<Route> route_{Route::kUnknown};
+    std::atomic<std::shared_ptr<device::DeviceGroupImpl>> group_;
+    enum class TensorRoute { kUnknown, kNvlink, kHost };
+    std::atomic<TensorRoute> route_{TensorRoute::kUnknown};
     std::atomic<bool> is_aborted_{false};
     std::optional<at::Device> device_;
     int rendezvous_count_ = 0;

@@ -34,7 +34,7 @@ std::chrono::duration<float, std::milli> GpuTimer::elapsed() const {
     return std::chrono::duration<double, std::milli>(start_.elapsedTime(end_));
 }
 
-GpuWork::GpuWork(Rank rank, const Request& request, std::weak_ptr<device::DeviceGroup> group)
+GpuWork::GpuWork(Rank rank, const Request& request, std::weak_ptr<device::DeviceGroupImpl> group)
     : Work(rank, request.type, is_profiling() ? request.title : nullptr,
            inputs_if_profiling(request.inputs)),
       title_(request.title),

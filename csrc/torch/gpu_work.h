@@ -41,7 +41,7 @@ class GpuTimer {
 
 class GpuWork final : public c10d::Work {
    public:
-    GpuWork(Rank rank, const Request& request, std::weak_ptr<device::DeviceGroup> group);
+    GpuWork(Rank rank, const Request& request, std::weak_ptr<device::DeviceGroupImpl> group);
 
     /// Starts the timer of a timed work. Call it before the launch, with its stream.
     void start_timer(const c10::Stream& stream) { timer_ = std::make_shared<GpuTimer>(stream); }
@@ -73,7 +73,7 @@ class GpuWork final : public c10d::Work {
     const bool async_;
     const std::uint64_t sequence_;
     const std::vector<at::Tensor> outputs_;
-    const std::weak_ptr<device::DeviceGroup> group_;
+    const std::weak_ptr<device::DeviceGroupImpl> group_;
     std::shared_ptr<GpuTimer> timer_;
     std::optional<c10::Event> end_;                   // of an asynchronous work
     std::optional<c10::Stream> stream_;               // of an asynchronous work

@@ -5,23 +5,23 @@
 
 namespace pccl::backend {
 
-void Observer::set_hook(Hook hook) {
+void WorkObserver::set_hook(Hook hook) {
     const std::lock_guard lock(mutex_);
     hook_ = std::move(hook);
     timing_ = true;
 }
 
-bool Observer::has_hook() {
+bool WorkObserver::has_hook() {
     const std::lock_guard lock(mutex_);
     return hook_ != nullptr;
 }
 
-void Observer::work_started() {
+void WorkObserver::work_started() {
     const std::lock_guard lock(mutex_);
     ++in_flight_;
 }
 
-void Observer::work_finished(const std::function<std::shared_ptr<c10d::WorkInfo>()>& info) {
+void WorkObserver::work_finished(const std::function<std::shared_ptr<c10d::WorkInfo>()>& info) {
     Hook hook;
     {
         const std::lock_guard lock(mutex_);
@@ -32,7 +32,7 @@ void Observer::work_finished(const std::function<std::shared_ptr<c10d::WorkInfo>
     if (--in_flight_ == 0) idle_.notify_all();
 }
 
-void Observer::wait_for_works() {
+void WorkObserver::wait_for_works() {
     std::unique_lock lock(mutex_);
     idle_.wait(lock, [this] { return in_flight_ == 0; });
 }

@@ -15,7 +15,7 @@
 
 namespace pccl::backend {
 
-class Observer {
+class WorkObserver {
    public:
     using Hook = std::function<void(std::shared_ptr<c10d::WorkInfo>)>;
 

@@ -31,7 +31,7 @@ const at::Tensor& message(const std::vector<at::Tensor>& tensors) {
 PcclBackend::WorkPtr PcclBackend::send(Tensors& tensors, int destination, int tag) {
     if (goes_by_nvlink(message(tensors)))
         return issue_message({true, destination, tensors.front()});
-    Staging staging(place_of(tensors.front()));
+    TensorStaging staging(place_of(tensors.front()));
     const at::Tensor memory = staging.readable(message(tensors));
     staging.load();
     Request request{.type = OpType::SEND,
@@ -61,7 +61,7 @@ PcclBackend::WorkPtr PcclBackend::recvAnysource(Tensors& tensors, int tag) {
 
 PcclBackend::WorkPtr PcclBackend::receive(Request request, Rank source_or_any, int tag) {
     const at::Tensor& tensor = message(request.inputs);
-    Staging staging(place_of(tensor));
+    TensorStaging staging(place_of(tensor));
     const at::Tensor memory = staging.writable(tensor);
     throw_unless_ok(request.title, staging.why_refused());
     request.peer = source_or_any;
@@ -74,7 +74,7 @@ PcclBackend::WorkPtr PcclBackend::receive(Request request, Rank source_or_any, i
 }
 
 bool PcclBackend::goes_by_nvlink(const at::Tensor& tensor) {
-    return tensor.is_cuda() && place_of(tensor) == Staging::Place::kDevice;
+    return tensor.is_cuda() && place_of(tensor) == TensorStaging::StagingPlace::kDevice;
 }
 
 PcclBackend::WorkPtr PcclBackend::issue_message(GpuMessage message) {
@@ -109,10 +109,10 @@ PcclBackend::WorkPtr PcclBackend::exchange(std::span<const GpuMessage> messages)
 }
 
 PcclBackend::WorkPtr PcclBackend::start(const c10::intrusive_ptr<PcclWork>& work,
-                                        Result<Event> event, Staging staging) {
+                                        Result<Event> event, TensorStaging staging) {
     std::vector<Event> events;
     if (event.is_ok()) events.push_back(*event);
-    std::vector<PcclWork::Stage> stages;
+    std::vector<PcclWork::StagedMemory> stages;
     stages.push_back({std::move(staging)});
     work->finish_after(std::move(events), std::move(stages), event.status());
     throw_if_refused(work->title(), event.status());

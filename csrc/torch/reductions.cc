@@ -26,7 +26,7 @@ PcclBackend::WorkPtr PcclBackend::allreduce(Tensors& tensors,
 
 PcclBackend::WorkPtr PcclBackend::allreduce_coalesced(
     Tensors& tensors, const c10d::AllreduceCoalescedOptions& options) {
-    const Reduction reduction = reduction_of(options.reduceOp);
+    const TensorReduction reduction = reduction_of(options.reduceOp);
     std::vector<Call> calls;
     calls.reserve(tensors.size());
     for (const at::Tensor& tensor : tensors) {
@@ -53,7 +53,7 @@ PcclBackend::WorkPtr PcclBackend::reduce(Tensors& tensors, const c10d::ReduceOpt
 }
 
 Call PcclBackend::reduce_scatter_call(const at::Tensor& output, const at::Tensor& input,
-                                      const Reduction& reduction) {
+                                      const TensorReduction& reduction) {
     TORCH_CHECK_VALUE(input.numel() == output.numel() * size_, "an input of ", input.numel(),
                       " elements for ", size_, " outputs of ", output.numel());
     Call call(CollectiveKind::kReduceScatter, sample(output), reduction);
@@ -91,7 +91,7 @@ PcclBackend::WorkPtr PcclBackend::reduce_scatter_tensor_coalesced(
     Tensors& outputs, Tensors& inputs, const c10d::ReduceScatterOptions& options) {
     TORCH_CHECK_VALUE(outputs.size() == inputs.size(), outputs.size(), " outputs for ",
                       inputs.size(), " inputs");
-    const Reduction reduction = reduction_of(options.reduceOp);
+    const TensorReduction reduction = reduction_of(options.reduceOp);
     std::vector<Call> calls;
     calls.reserve(inputs.size());
     for (std::size_t i = 0; i < inputs.size(); ++i) {

@@ -47,9 +47,9 @@ bool visit_places(const Dimensions& dimensions, std::size_t from, std::int64_t p
 }
 
 /// Set of visited locations.
-class Places {
+class VisitedPlaces {
    public:
-    explicit Places(std::int64_t extent) : taken_(static_cast<std::size_t>(extent)) {}
+    explicit VisitedPlaces(std::int64_t extent) : taken_(static_cast<std::size_t>(extent)) {}
     /// Returns false where a location is already in the set.
     bool take(const Dimensions& dimensions, std::int64_t begin) {
         return visit_places(dimensions, 0, begin, [this](std::int64_t place) {
@@ -74,7 +74,7 @@ bool is_injective(Dimensions dimensions) {
         is_nested &= each.stride >= inner;
         inner += (each.size - 1) * each.stride;
     }
-    return is_nested || Places(extent_of(given)).take(given, 0);
+    return is_nested || VisitedPlaces(extent_of(given)).take(given, 0);
 }
 
 std::uint64_t digest_of_all(const Dimensions& dimensions) {
@@ -100,14 +100,14 @@ std::uint64_t digest_of_repeats(const Dimensions& dimensions) {
 }
 
 /// Memory of a non-empty tensor.
-struct Span {
+struct TensorSpan {
     const std::byte* begin = nullptr;
     const std::byte* end = nullptr;
     const at::Tensor* tensor = nullptr;
 };
 
-std::vector<Span> spans_of(const std::vector<at::Tensor>& tensors) {
-    std::vector<Span> spans;
+std::vector<TensorSpan> spans_of(const std::vector<at::Tensor>& tensors) {
+    std::vector<TensorSpan> spans;
     for (const at::Tensor& tensor : tensors) {
         if (tensor.numel() == 0) continue;
         const auto* const begin = static_cast<const std::byte*>(tensor.const_data_ptr());
@@ -120,14 +120,14 @@ std::vector<Span> spans_of(const std::vector<at::Tensor>& tensors) {
 bool is_dense(const at::Tensor& tensor) { return tensor.is_non_overlapping_and_dense(); }
 
 /// Checks tensors with overlapping spans, in memory order.
-bool share_places(std::span<const Span> spans) {
-    if (std::ranges::all_of(spans, [](const Span& each) { return is_dense(*each.tensor); }))
+bool share_places(std::span<const TensorSpan> spans) {
+    if (std::ranges::all_of(spans, [](const TensorSpan& each) { return is_dense(*each.tensor); }))
         return true;
     const std::byte* end = nullptr;
-    for (const Span& each : spans) end = std::max(end, each.end);
+    for (const TensorSpan& each : spans) end = std::max(end, each.end);
     const auto element = static_cast<std::int64_t>(spans.front().tensor->element_size());
-    Places places((end - spans.front().begin) / element + 1);
-    return std::ranges::any_of(spans, [&](const Span& each) {
+    VisitedPlaces places((end - spans.front().begin) / element + 1);
+    return std::ranges::any_of(spans, [&](const TensorSpan& each) {
         Dimensions dimensions = dimensions_of(*each.tensor);
         std::erase_if(dimensions, [](const Dimension& one) { return one.stride == 0; });
         return !places.take(dimensions, (each.begin - spans.front().begin) / element);
@@ -154,8 +154,8 @@ SharedElements shared_elements(const at::Tensor& tensor) {
 }
 
 bool share_memory(const std::vector<at::Tensor>& tensors) {
-    std::vector<Span> spans = spans_of(tensors);
-    std::ranges::sort(spans, {}, &Span::begin);
+    std::vector<TensorSpan> spans = spans_of(tensors);
+    std::ranges::sort(spans, {}, &TensorSpan::begin);
     for (std::size_t first = 0; first < spans.size();) {
         const std::byte* end = spans[first].end;
         std::size_t behind = first + 1;

@@ -61,16 +61,16 @@ bool may_be_written(const at::Tensor& tensor) {
 
 }  // namespace
 
-bool Staging::needs_stage(const at::Tensor& tensor) const {
-    return needs_staging(tensor) || (place_ == Place::kHost && tensor.is_cuda());
+bool TensorStaging::needs_stage(const at::Tensor& tensor) const {
+    return needs_staging(tensor) || (place_ == StagingPlace::kHost && tensor.is_cuda());
 }
 
-at::Tensor Staging::stage(const at::Tensor& tensor) const {
-    return place_ == Place::kHost && tensor.is_cuda() ? pinned_stage_for(tensor)
-                                                      : stage_for(tensor);
+at::Tensor TensorStaging::stage(const at::Tensor& tensor) const {
+    return place_ == StagingPlace::kHost && tensor.is_cuda() ? pinned_stage_for(tensor)
+                                                             : stage_for(tensor);
 }
 
-at::Tensor Staging::readable(const at::Tensor& tensor) {
+at::Tensor TensorStaging::readable(const at::Tensor& tensor) {
     if (!needs_stage(tensor)) {
         held_.push_back(tensor);
         return tensor;
@@ -81,13 +81,13 @@ at::Tensor Staging::readable(const at::Tensor& tensor) {
     return memory;
 }
 
-at::Tensor Staging::updatable(const at::Tensor& tensor) {
+at::Tensor TensorStaging::updatable(const at::Tensor& tensor) {
     at::Tensor memory = writable(tensor);
     if (!memory.is_same(tensor)) fill(memory, tensor);
     return memory;
 }
 
-void Staging::fill(const at::Tensor& stage, const at::Tensor& user) {
+void TensorStaging::fill(const at::Tensor& stage, const at::Tensor& user) {
     if (user.device() == stage.device()) {
         copy_elements(stage, user);
         held_.push_back(user);
@@ -96,8 +96,8 @@ void Staging::fill(const at::Tensor& stage, const at::Tensor& user) {
     }
 }
 
-void Staging::load(std::size_t begin, std::size_t end) const {
-    for (const Copy& copy : loads_) {
+void TensorStaging::load(std::size_t begin, std::size_t end) const {
+    for (const StagedCopy& copy : loads_) {
         const auto count = static_cast<std::size_t>(copy.user.numel());
         if (!needs_staging(copy.user)) {
             copy_range(copy.stage, copy.user, std::min(begin, count), std::min(end, count));
@@ -107,7 +107,7 @@ void Staging::load(std::size_t begin, std::size_t end) const {
     }
 }
 
-at::Tensor Staging::writable(const at::Tensor& tensor) {
+at::Tensor TensorStaging::writable(const at::Tensor& tensor) {
     if (!may_be_written(tensor))
         return refused(tensor, concat(layout_of(tensor),
                                       " is read-only memory, such as that of a file mapped "
@@ -123,20 +123,20 @@ at::Tensor Staging::writable(const at::Tensor& tensor) {
                        concat("elements of ", layout_of(tensor), " share memory", kInstead));
     if (shared.is_any()) overlap_ = mixed(overlap_, shared.digest) | 1U;
     // Pending work of the GPU may use the memory that finish() writes, on another stream.
-    if (place_ == Place::kHost && tensor.is_cuda()) await_current_stream(tensor.device());
+    if (place_ == StagingPlace::kHost && tensor.is_cuda()) await_current_stream(tensor.device());
     copies_back_.push_back({stage(tensor), tensor, shared.is_any()});
     return copies_back_.back().stage;
 }
 
-at::Tensor Staging::refused(const at::Tensor& tensor, std::string why) {
+at::Tensor TensorStaging::refused(const at::Tensor& tensor, std::string why) {
     if (why_refused_.is_ok()) why_refused_ = Status::invalid_argument(std::move(why));
     held_.push_back(stage(tensor));
     return held_.back();
 }
 
-Status Staging::check_repeats() const {
+Status TensorStaging::check_repeats() const {
     if (repeats_ == Repeats::kTrusted) return Status::ok();
-    for (const Copy& copy : copies_back_)
+    for (const StagedCopy& copy : copies_back_)
         if (copy.repeats && !repeats_alike(copy.stage, copy.user))
             return Status::invalid_argument(concat(
                 "different elements were received for one place in memory, which elements of ",
@@ -144,11 +144,11 @@ Status Staging::check_repeats() const {
     return Status::ok();
 }
 
-Status Staging::finish() const {
+Status TensorStaging::finish() const {
     PCCL_TRY(why_refused_);
     PCCL_TRY(check_repeats());
-    for (const Copy& copy : copies_back_) {
-        const bool goes_to_gpu = place_ == Place::kHost && copy.user.is_cuda();
+    for (const StagedCopy& copy : copies_back_) {
+        const bool goes_to_gpu = place_ == StagingPlace::kHost && copy.user.is_cuda();
         if (copy.repeats)
             copy_first_of_shared(copy.user, copy.stage);
         else if (goes_to_gpu)

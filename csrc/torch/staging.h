@@ -23,12 +23,12 @@
 
 namespace pccl::backend {
 
-class Staging {
+class TensorStaging {
    public:
-    enum class Place { kDevice, kHost };
+    enum class StagingPlace { kDevice, kHost };
     /// With kHost, CUDA tensors take part through pinned memory, after the work in the GPU's
     /// current stream.
-    explicit Staging(Place place = Place::kDevice) : place_(place) {}
+    explicit TensorStaging(StagingPlace place = StagingPlace::kDevice) : place_(place) {}
 
     /// Returns the tensor or a copy; the Staging keeps it alive. A copy of a CUDA tensor in host
     /// memory is filled by load().
@@ -49,7 +49,7 @@ class Staging {
     template <typename Body>
     void for_each(Body body) const {
         for (const at::Tensor& tensor : held_) body(tensor);
-        for (const Copy& copy : copies_back_) {
+        for (const StagedCopy& copy : copies_back_) {
             body(copy.stage);
             body(copy.user);
         }
@@ -77,7 +77,7 @@ class Staging {
     [[nodiscard]] Status finish() const;
 
    private:
-    struct Copy {
+    struct StagedCopy {
         at::Tensor stage;
         at::Tensor user;
         bool repeats = false;  // elements of `user` share memory
@@ -88,10 +88,10 @@ class Staging {
     [[nodiscard]] bool needs_stage(const at::Tensor& tensor) const;
     [[nodiscard]] at::Tensor stage(const at::Tensor& tensor) const;
 
-    Place place_;
+    StagingPlace place_;
     c10::SmallVector<at::Tensor, 2> held_;
-    std::vector<Copy> loads_;
-    std::vector<Copy> copies_back_;
+    std::vector<StagedCopy> loads_;
+    std::vector<StagedCopy> copies_back_;
     std::uint64_t overlap_ = 0;
     Repeats repeats_ = Repeats::kCompared;
     Status why_refused_{};  // returned by finish()

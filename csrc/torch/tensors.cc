@@ -73,7 +73,7 @@ Encoding encoding_for_reductions(at::ScalarType type, ReduceOp op, bool is_on_ho
                     c10::str("PCCL moves tensors of type ", type, " but does not reduce them"));
 }
 
-Reduction reduction_of(const c10d::ReduceOp& op) {
+TensorReduction reduction_of(const c10d::ReduceOp& op) {
     switch (op.op_) {
         case c10d::ReduceOp::SUM:
             return {ReduceOp::kSum, {}};

@@ -22,7 +22,7 @@ struct Encoding {
 };
 
 /// A reduction. With a factor, inputs are multiplied by it first (torch's PREMUL_SUM).
-struct Reduction {
+struct TensorReduction {
     ReduceOp op = ReduceOp::kSum;
     std::optional<double> factor;
 };
@@ -34,7 +34,7 @@ struct Reduction {
 /// reduced. float8 is reduced on GPUs only.
 [[nodiscard]] Encoding encoding_for_reductions(at::ScalarType type, ReduceOp op, bool is_on_host);
 /// Throws ValueError for torch's UNUSED, and for PREMUL_SUM without its factor.
-[[nodiscard]] Reduction reduction_of(const c10d::ReduceOp& op);
+[[nodiscard]] TensorReduction reduction_of(const c10d::ReduceOp& op);
 
 /// Throws unless `tensor` is a dense tensor on the CPU or a CUDA device.
 void check_tensor(const at::Tensor& tensor);

@@ -33,8 +33,8 @@ Deadline deadline_of(std::chrono::milliseconds timeout, std::string_view operati
 
 }  // namespace
 
-PcclWork::PcclWork(Rank rank, Request& request, std::shared_ptr<Observer> observer,
-                   std::weak_ptr<comm::Communicator> communicator)
+PcclWork::PcclWork(Rank rank, Request& request, std::shared_ptr<WorkObserver> observer,
+                   std::weak_ptr<comm::CommunicatorImpl> communicator)
     : Work(rank, request.type, is_profiling() ? request.title : nullptr,
            inputs_if_profiling(request.inputs)),
       title_(request.title),
@@ -50,7 +50,8 @@ PcclWork::PcclWork(Rank rank, Request& request, std::shared_ptr<Observer> observ
 
 void PcclWork::finish_now(const Status& status) { complete(status); }
 
-void PcclWork::finish_after(std::vector<Event> events, std::vector<Stage> stages, Status failure) {
+void PcclWork::finish_after(std::vector<Event> events, std::vector<StagedMemory> stages,
+                            Status failure) {
     events_ = std::move(events);
     stages_ = std::move(stages);
     failure_ = std::move(failure);
@@ -122,7 +123,7 @@ Status PcclWork::outcome() const {
     return Status::ok();
 }
 
-Status PcclWork::finish_stage(const Staging& staging, bool may_fail_alone) const {
+Status PcclWork::keep(const TensorStaging& staging, bool may_fail_alone) const {
     Status kept = staging.finish();
     if (kept.is_ok() || !may_fail_alone) return kept;
     if (const auto communicator = communicator_.lock())
@@ -134,12 +135,11 @@ Status PcclWork::finish_stage(const Staging& staging, bool may_fail_alone) const
 
 void PcclWork::complete(const Status& status) {
     Status reason = status;
-    for (const Stage& stage : stages_) reason = stage.staging.own_reason(reason);
+    for (const StagedMemory& stage : stages_) reason = stage.staging.own_reason(reason);
     std::exception_ptr error = to_exception(title_, reason);
     try {
-        for (const Stage& stage : stages_)
-            if (!error)
-                error = to_exception(title_, finish_stage(stage.staging, stage.may_fail_alone));
+        for (const StagedMemory& stage : stages_)
+            if (!error) error = to_exception(title_, keep(stage.staging, stage.may_fail_alone));
     } catch (...) {
         error = std::current_exception();
     }

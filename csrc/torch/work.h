@@ -26,25 +26,26 @@ namespace pccl::backend {
 class PcclWork final : public c10d::Work {
    public:
     /// Memory of an operation, which is finished once the operation is done.
-    struct Stage {
-        Staging staging;
+    struct StagedMemory {
+        TensorStaging staging;
         bool may_fail_alone = false;  // while other ranks consider the operation done
     };
 
     /// Opens the profiler's event, with the shapes of the inputs; takes the outputs of `request`.
-    PcclWork(Rank rank, Request& request, std::shared_ptr<Observer> observer,
-             std::weak_ptr<comm::Communicator> communicator);
+    PcclWork(Rank rank, Request& request, std::shared_ptr<WorkObserver> observer,
+             std::weak_ptr<comm::CommunicatorImpl> communicator);
 
     [[nodiscard]] const char* title() const { return title_; }
 
     /// Finishes a stage. An error that this rank alone may have aborts the group, so that the
     /// others fail, too.
-    [[nodiscard]] Status finish_stage(const Staging& staging, bool may_fail_alone) const;
+    [[nodiscard]] Status keep(const TensorStaging& staging, bool may_fail_alone) const;
     /// Ends an operation that ran on the caller's thread.
     void finish_now(const Status& status);
     /// Ends when all `events` have ended, and finishes the `stages` then. Until then, keeps them
     /// and itself alive. A `failure` becomes the outcome.
-    void finish_after(std::vector<Event> events, std::vector<Stage> stages, Status failure = {});
+    void finish_after(std::vector<Event> events, std::vector<StagedMemory> stages,
+                      Status failure = {});
 
     bool wait(std::chrono::milliseconds timeout) override;
     std::vector<at::Tensor> result() override;
@@ -63,11 +64,11 @@ class PcclWork final : public c10d::Work {
 
     const char* const title_;
     const std::uint64_t sequence_;
-    const std::shared_ptr<Observer> observer_;
-    const std::weak_ptr<comm::Communicator> communicator_;
+    const std::shared_ptr<WorkObserver> observer_;
+    const std::weak_ptr<comm::CommunicatorImpl> communicator_;
     std::vector<at::Tensor> outputs_;
     std::vector<Event> events_;
-    std::vector<Stage> stages_;
+    std::vector<StagedMemory> stages_;
     Status failure_;  // before any event existed
     std::atomic<std::size_t> running_{0};
     c10::intrusive_ptr<c10::ivalue::Future> future_;  // made on first use; guarded by mutex_

@@ -159,7 +159,23 @@ void Waiter::unwatch(int fd) {
 std::uint32_t Waiter::prepare() {
     page_->sleepers.fetch_add(1, std::memory_order_seq_cst);
     if (barriers_.load(std::memory_order_relaxed)) sys::process_barrier();
+    if (source_count_.load(std::memory_order_acquire) > 0) {
+        const std::lock_guard lock(sources_mutex_);
+        for (BeforeSleep* const source : sources_) source->before_sleep();
+    }
     return page_->sequence.load(std::memory_order_seq_cst);
+}
+
+void Waiter::add(BeforeSleep& source) {
+    const std::lock_guard lock(sources_mutex_);
+    sources_.push_back(&source);
+    source_count_.store(sources_.size(), std::memory_order_release);
+}
+
+void Waiter::remove(BeforeSleep& source) {
+    const std::lock_guard lock(sources_mutex_);
+    std::erase(sources_, &source);
+    source_count_.store(sources_.size(), std::memory_order_release);
 }
 
 void Waiter::cancel() { page_->sleepers.fetch_sub(1, std::memory_order_seq_cst); }

@@ -16,7 +16,9 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
+#include <vector>
 
 #include <pccl/deadline.h>
 #include <pccl/status.h>
@@ -88,6 +90,17 @@ struct Crowd {
     bool operator==(const Crowd&) const = default;
 };
 
+/// Source of events that must be asked for before each sleep (completion queues of RDMA devices).
+class BeforeSleep {
+   public:
+    /// Requests an event from now on; called by a thread that is about to sleep, and checks once
+    /// more afterwards. Must not block.
+    virtual void before_sleep() = 0;
+
+   protected:
+    ~BeforeSleep() = default;
+};
+
 /// Doorbell and epoll set of this process. Thread-safe.
 class PCCL_API Waiter final : public SocketWatcher {
    public:
@@ -103,6 +116,9 @@ class PCCL_API Waiter final : public SocketWatcher {
 
     Status watch(int fd) override;
     void unwatch(int fd) override;
+    /// Lets prepare() call the source, which must live until remove() has returned.
+    void add(BeforeSleep& source);
+    void remove(BeforeSleep& source);
 
     [[nodiscard]] std::uint32_t prepare();
     /// Sleeps until an event after `ticket`'s prepare(), at most `longest`. prepare() must come
@@ -139,6 +155,9 @@ class PCCL_API Waiter final : public SocketWatcher {
     UniqueFd process_;
     DoorbellPage* page_ = nullptr;
     std::atomic<int> watched_{0};
+    std::atomic<std::size_t> source_count_{0};
+    std::mutex sources_mutex_;
+    std::vector<BeforeSleep*> sources_;  // guarded by sources_mutex_
     std::atomic<Crowd> crowd_{Crowd()};
     static_assert(std::atomic<Crowd>::is_always_lock_free);
     std::atomic<Duration> yield_limit_{std::chrono::microseconds(200)};

@@ -108,6 +108,14 @@ Result<Mapping> Mapping::shareable(const std::string& name, std::size_t bytes) {
     return map(std::move(*file), {.bytes = bytes});
 }
 
+Result<Mapping> Mapping::ring(std::size_t bytes) {
+    PCCL_ASSIGN_OR_RETURN(const Mapping file, shareable("ring", bytes));
+    PCCL_ASSIGN_OR_RETURN(std::byte* const memory, map_twice(file.file(), {.bytes = bytes}));
+    Mapping ring;
+    ring.memory_ = {memory, 2 * bytes};
+    return ring;
+}
+
 Result<Mapping> Mapping::of_process(const ProcessFile& file, const FileRange& range) {
     const std::string path = concat("/proc/", file.pid, "/fd/", file.file);
     // The number may refer to another file by now: opening that must not block.
@@ -148,6 +156,23 @@ Status make_private(std::span<std::byte> memory, int file, std::uint64_t offset,
                                       static_cast<off_t>(pages)));
     }
     return Status::ok();
+}
+
+Result<std::byte*> map_twice(int file, const FileRange& range) {
+    void* const area =
+        ::mmap(nullptr, 2 * range.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (area == MAP_FAILED)
+        return Status::from_errno(errno, "cannot reserve address space for a ring");
+    auto* const first = static_cast<std::byte*>(area);
+    for (std::byte* const half : {first, first + range.bytes}) {
+        void* const mapped = ::mmap(half, range.bytes, PROT_READ | PROT_WRITE,
+                                    MAP_SHARED | MAP_FIXED, file, static_cast<off_t>(range.offset));
+        if (mapped != MAP_FAILED) continue;
+        const Status failure = Status::from_errno(errno, "cannot map a ring");
+        ::munmap(area, 2 * range.bytes);
+        return failure;
+    }
+    return first;
 }
 
 Result<ProcessFile> describe_file(int file) {

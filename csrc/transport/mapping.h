@@ -38,6 +38,10 @@ class Mapping {
     /// Maps a new file, which others can map while this object lives; `name` shows in
     /// /proc/<pid>/maps. The file's size is sealed, so that no access can fault.
     static Result<Mapping> shareable(const std::string& name, std::size_t bytes);
+    /// Maps `bytes` of private memory (a multiple of the page size) twice in a row, so that bytes
+    /// of a ring are contiguous wherever they start: memory() has 2 * bytes. Errors as of
+    /// shareable().
+    static Result<Mapping> ring(std::size_t bytes);
     /// Maps a part of another process's shareable(). kUnsupported when it is not visible from here,
     /// not permitted to this user, or gone; kInvalidArgument when the file ends before the range.
     static Result<Mapping> of_process(const ProcessFile& file, const FileRange& range);
@@ -67,6 +71,10 @@ class Mapping {
     std::span<std::byte> memory_;
     UniqueFd file_;  // open for a shareable() only
 };
+
+/// Maps `bytes` of a file from `offset` on, both multiples of the page size, twice in a row; the
+/// caller unmaps 2 * bytes.
+[[nodiscard]] Result<std::byte*> map_twice(int file, const FileRange& range);
 
 /// Describes an open file of this process.
 [[nodiscard]] Result<ProcessFile> describe_file(int file);

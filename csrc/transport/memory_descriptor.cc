@@ -33,13 +33,13 @@ Status other_version(std::uint16_t version) {
 }
 
 /// Key at the front of `rest`, which its reader removes.
-struct Key {
+struct TransportKey {
     std::uint8_t transport = 0;
     std::string_view bytes;
 };
-Result<Key> next_key(std::string_view& rest) {
+Result<TransportKey> next_key(std::string_view& rest) {
     if (rest.size() < kKeyHead) return Status::invalid_argument("a key without a length");
-    Key key{.transport = static_cast<std::uint8_t>(rest[0]), .bytes = {}};
+    TransportKey key{.transport = static_cast<std::uint8_t>(rest[0]), .bytes = {}};
     const auto length = static_cast<std::size_t>(static_cast<std::uint8_t>(rest[1]));
     rest.remove_prefix(kKeyHead);
     if (key.transport >= kTransportKinds)
@@ -56,7 +56,7 @@ Status check_keys(const abi::MemoryDescriptor& memory) {
     std::string_view rest = keys_of(memory);
     TransportFlags seen;
     while (!rest.empty()) {
-        PCCL_ASSIGN_OR_RETURN(const Key key, next_key(rest));
+        PCCL_ASSIGN_OR_RETURN(const TransportKey key, next_key(rest));
         const auto kind = static_cast<TransportKind>(key.transport);
         if (seen.has(kind))
             return Status::invalid_argument(concat("two keys of transport ", to_string(kind)));

@@ -151,17 +151,6 @@ struct SwitchOptions {
     const Clock* clock = &system_clock();  // for settling and confirm timeouts; not null
 };
 
-/// End of a transaction.
-enum class Ending {
-    kSwitched,
-    kPrepared,    // dry run: it would have been switched
-    kRefused,     // nothing was changed
-    kRolledBack,  // all are in their original state
-    kDegraded,    // some are in neither state
-};
-/// Returns "switched", "prepared", ...
-[[nodiscard]] PCCL_API std::string_view to_string(Ending ending);
-
 /// Duration of one step.
 struct StepTime {
     Step step = Step::kConnect;  // the step

@@ -39,7 +39,7 @@
 namespace pccl {
 
 namespace comm {
-class Communicator;
+class CommunicatorImpl;
 }
 
 /// Options of a communicator. `size` and `algorithm` are equal on all ranks.
@@ -266,9 +266,9 @@ class PCCL_API Communicator {
 
    private:
     friend class Operator;
-    explicit Communicator(std::shared_ptr<comm::Communicator> group);
+    explicit Communicator(std::shared_ptr<comm::CommunicatorImpl> group);
 
-    const std::shared_ptr<comm::Communicator> group_;
+    const std::shared_ptr<comm::CommunicatorImpl> group_;
 };
 
 }  // namespace pccl

@@ -36,8 +36,8 @@
 namespace pccl {
 
 namespace device {
-class DeviceGroup;
-class DeviceMemory;
+class DeviceGroupImpl;
+class DeviceMemoryImpl;
 }  // namespace device
 
 /// Buffer on one GPU, for programs that have no other library for it. Its copies use the default
@@ -65,9 +65,9 @@ class PCCL_API DeviceMemory {
     Status wait();
 
    private:
-    explicit DeviceMemory(std::unique_ptr<device::DeviceMemory> memory);
+    explicit DeviceMemory(std::unique_ptr<device::DeviceMemoryImpl> memory);
 
-    const std::unique_ptr<device::DeviceMemory> memory_;
+    const std::unique_ptr<device::DeviceMemoryImpl> memory_;
 };
 
 /// Options of a group of GPUs. `size` is equal on all ranks.
@@ -150,9 +150,9 @@ class PCCL_API DeviceGroup {
     [[nodiscard]] bool is_captured(void* stream) const;
 
    private:
-    explicit DeviceGroup(std::unique_ptr<device::DeviceGroup> group);
+    explicit DeviceGroup(std::unique_ptr<device::DeviceGroupImpl> group);
 
-    const std::unique_ptr<device::DeviceGroup> group_;
+    const std::unique_ptr<device::DeviceGroupImpl> group_;
 };
 
 }  // namespace pccl

@@ -21,7 +21,7 @@
 namespace pccl {
 
 namespace comm {
-class Operator;
+class OperatorImpl;
 }
 
 /// Persistent collective, as MPI_Allreduce_init creates it. Executions count as collectives of the
@@ -48,9 +48,9 @@ class PCCL_API Operator {
     [[nodiscard]] Result<Event> execute(OptionalTimeout timeout = {}) const;
 
    private:
-    explicit Operator(comm::Operator bound);
+    explicit Operator(comm::OperatorImpl bound);
 
-    std::shared_ptr<const comm::Operator> bound_;
+    std::shared_ptr<const comm::OperatorImpl> bound_;
 };
 
 }  // namespace pccl

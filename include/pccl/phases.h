@@ -157,4 +157,15 @@ inline constexpr std::size_t kMostLinks = std::size_t{1} << 20U;
 /// Returns "0 -> 1, 1 -> 0", or "none".
 [[nodiscard]] PCCL_API std::string to_string(const std::vector<RankLink>& links);
 
+/// End of a switch of phases.
+enum class Ending {
+    kSwitched,
+    kPrepared,    // all would have been switched: a dry run, or a commit has yet to come
+    kRefused,     // nothing was changed
+    kRolledBack,  // all switches are in their original state
+    kDegraded,    // a switch is in neither state
+};
+/// Returns "switched", "prepared", ...
+[[nodiscard]] PCCL_API std::string_view to_string(Ending ending);
+
 }  // namespace pccl::cluster

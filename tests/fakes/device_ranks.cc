@@ -29,14 +29,14 @@ void run_device_ranks(const DeviceRanksOptions& options,
     for (Rank rank = 0; rank < options.size; ++rank) {
         threads.emplace_back([&, rank] {
             FakeCudaDriver driver(gpus);
-            auto group = device::DeviceGroup::create({.rank = rank,
-                                                      .size = options.size,
-                                                      .store = store,
-                                                      .name = options.name,
-                                                      .device = rank,
-                                                      .timeout = kToMeet,
-                                                      .driver = &driver,
-                                                      .preferences = options.preferences});
+            auto group = device::DeviceGroupImpl::create({.rank = rank,
+                                                          .size = options.size,
+                                                          .store = store,
+                                                          .name = options.name,
+                                                          .device = rank,
+                                                          .timeout = kToMeet,
+                                                          .driver = &driver,
+                                                          .preferences = options.preferences});
             ASSERT_TRUE(group.is_ok()) << group.status().to_string();
             (*group)->set_timeout(options.timeout);
             DeviceRank member{**group, driver, together};

@@ -15,7 +15,7 @@
 namespace pccl::fakes {
 
 struct DeviceRank {
-    device::DeviceGroup& group;
+    device::DeviceGroupImpl& group;
     FakeCudaDriver& driver;
     std::barrier<>& together;
 };

@@ -42,7 +42,7 @@ void parse_capsule_file(const std::string& bytes) {
     const auto proven = file->proven();
     if (!is_right(proven.status())) return;
     if (proven->signed_bytes() != bytes) std::abort();
-    std::vector<Capsule> capsules;
+    std::vector<VerifiedCapsule> capsules;
     for (const int ranks : proven->ranks()) capsules.push_back(proven->for_ranks(ranks).value());
     const auto again = CapsuleFile::of(std::move(capsules));
     if (!again.is_ok() || again->bytes() != file->bytes()) std::abort();
@@ -82,7 +82,7 @@ void parse_parts(std::string_view bytes) {
     if (!programs.is_ok()) return;
     pccl::schedule::Schedule schedule{
         .name = "fuzz", .shape = shape, .programs = *std::move(programs)};
-    expect_read_again(Capsule::make({.name = "fuzz"}, std::move(schedule)));
+    expect_read_again(VerifiedCapsule::make({.name = "fuzz"}, std::move(schedule)));
 }
 
 }  // namespace

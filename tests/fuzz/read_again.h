@@ -11,10 +11,10 @@
 
 /// Aborts unless its bytes give the same bytes when they are read. Takes the capsule over, since
 /// bytes that are in use are not proven again.
-inline void expect_read_again(pccl::Result<pccl::capsule::Capsule> made) {
-    using pccl::capsule::Capsule;
+inline void expect_read_again(pccl::Result<pccl::capsule::VerifiedCapsule> made) {
+    using pccl::capsule::VerifiedCapsule;
     if (!made.is_ok()) return;
-    const std::string bytes = Capsule(std::move(made).value()).bytes();
-    const auto again = Capsule::parse(bytes);
+    const std::string bytes = VerifiedCapsule(std::move(made).value()).bytes();
+    const auto again = VerifiedCapsule::parse(bytes);
     if (!again.is_ok() || again->bytes() != bytes) std::abort();
 }

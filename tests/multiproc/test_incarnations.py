@@ -253,3 +253,34 @@ def await_entry(folder: Path, end: str) -> None:
     while not any(path.name.endswith(end) for path in folder.iterdir()):
         assert time.monotonic() < deadline, end
         time.sleep(0.01)
+
+
+def refuse_own_setting(rank: int, size: int, folder: str, odd: int, key: str, value: str) -> None:
+    if rank == odd:
+        os.environ[key] = value  # before the first use of pccl, which reads it once
+    import pccl
+
+    with pytest.raises(pccl.Error) as caught:
+        pccl.Communicator(
+            rank=rank, world_size=size, rendezvous=f"file://{folder}/store", timeout=LIMIT_S
+        )
+    if rank == odd:
+        assert isinstance(caught.value, pccl.InvalidArgumentError)
+    else:
+        assert isinstance(caught.value, pccl.PeerLostError)
+        assert f"rank {odd} cannot join: " in str(caught.value)
+    assert key in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("odd", "key", "value"),
+    [
+        (0, "PCCL_COSTS_FILE", "."),  # rank 0 alone uses the file
+        (0, "PCCL_TRANSPORTS", "carrier_pigeon"),
+        (1, "PCCL_TRANSPORTS", "carrier_pigeon"),
+    ],
+)
+def test_the_others_learn_which_rank_refuses_its_setting(
+    tmp_path: Path, odd: int, key: str, value: str
+) -> None:
+    run_ranks(refuse_own_setting, 3, arguments=(str(tmp_path), odd, key, value), backend=None)

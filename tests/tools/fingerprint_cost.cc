@@ -43,7 +43,7 @@ double time_of(const Call& call) {
 
 double time_of_all_reduce() {
     double nanoseconds = 0;
-    comm::run_ranks({.size = 2}, [&](comm::Communicator& comm) {
+    comm::run_ranks({.size = 2}, [&](comm::CommunicatorImpl& comm) {
         std::array<float, 256> values{};
         const Block block{reinterpret_cast<std::byte*>(values.data()), values.size()};
         const double own = time_of(

@@ -119,7 +119,7 @@ void StoreServer::welcome(UniqueFd socket) {
     const int fd = socket.get();
     const Status watched = watch(fd, EPOLL_CTL_ADD, EPOLLIN);
     if (!watched.is_ok()) return refused("tcp", watched);
-    Connection& connection = connections_[fd];
+    ClientConnection& connection = connections_[fd];
     connection.socket = std::move(socket);
     connection.owner = ++last_owner_;
 }
@@ -135,7 +135,7 @@ void StoreServer::refused(std::string_view, const Status& why) {
               "rendezvous store: refused a connection: ", why.message());
 }
 
-void StoreServer::advance(Connection& connection) {
+void StoreServer::advance(ClientConnection& connection) {
     Status status = connection.out.empty() ? receive(connection) : Status::ok();
     if (status.is_ok()) status = flush(connection);
     // Handles frames that arrived while the last answer was being sent.
@@ -149,7 +149,7 @@ void StoreServer::advance(Connection& connection) {
     if (!connection.in.empty()) begin_frame(connection);
 }
 
-Status StoreServer::receive(Connection& connection) {
+Status StoreServer::receive(ClientConnection& connection) {
     std::array<std::byte, 16 * kKiB> piece{};
     const std::size_t room = std::min(piece.size(), kMostPending - connection.in.size());
     PCCL_ASSIGN_OR_RETURN(const std::size_t count,
@@ -158,7 +158,7 @@ Status StoreServer::receive(Connection& connection) {
     return Status::ok();
 }
 
-Status StoreServer::obey(Connection& connection) {
+Status StoreServer::obey(ClientConnection& connection) {
     PCCL_ASSIGN_OR_RETURN(const auto payload, take_frame(connection.in));
     if (!payload) return Status::ok();
     end_frame(connection);
@@ -169,7 +169,7 @@ Status StoreServer::obey(Connection& connection) {
     return Status::ok();
 }
 
-void StoreServer::execute(Connection& connection, StoreRequest& request) {
+void StoreServer::execute(ClientConnection& connection, StoreRequest& request) {
     const std::string* const found = entries_.find(request.key);
     switch (request.verb) {
         case StoreVerb::kSet: {
@@ -217,13 +217,13 @@ void StoreServer::wake_waiters(const std::string& key) {
     waiters_.erase(first, last);
     const std::string value = *entries_.find(key);
     for (const int fd : waiting) {
-        Connection& connection = connections_.at(fd);
+        ClientConnection& connection = connections_.at(fd);
         answer(connection, std::exchange(connection.parked, std::nullopt)->id, value);
         if (const Status status = flush(connection); !status.is_ok()) drop(connection, status);
     }
 }
 
-void StoreServer::unpark(Connection& connection) {
+void StoreServer::unpark(ClientConnection& connection) {
     if (!connection.parked) return;
     const auto [first, last] = waiters_.equal_range(connection.parked->key);
     const auto mine = std::find_if(
@@ -232,7 +232,7 @@ void StoreServer::unpark(Connection& connection) {
     connection.parked.reset();
 }
 
-void StoreServer::answer(Connection& connection, std::uint32_t id,
+void StoreServer::answer(ClientConnection& connection, std::uint32_t id,
                          const Result<std::string>& result) {
     const Status status = result.status();
     connection.out += frame_of(StoreAnswer{
@@ -241,7 +241,7 @@ void StoreServer::answer(Connection& connection, std::uint32_t id,
         .text = status.is_ok() ? result.value() : status.message().substr(0, kLongestValue)});
 }
 
-Status StoreServer::flush(Connection& connection) {
+Status StoreServer::flush(ClientConnection& connection) {
     const int fd = connection.socket.get();
     if (!connection.out.empty()) {
         PCCL_ASSIGN_OR_RETURN(const std::size_t sent, sys::send_some(fd, view_of(connection.out)));
@@ -257,19 +257,19 @@ Status StoreServer::flush(Connection& connection) {
     return watch(fd, EPOLL_CTL_MOD, writing ? EPOLLOUT : EPOLLIN);
 }
 
-void StoreServer::begin_frame(Connection& connection) {
+void StoreServer::begin_frame(ClientConnection& connection) {
     if (connection.unfinished) return;
     connection.unfinished = Deadline::after(options_.request_timeout);
     ++unfinished_;
 }
 
-void StoreServer::end_frame(Connection& connection) {
+void StoreServer::end_frame(ClientConnection& connection) {
     if (!connection.unfinished) return;
     connection.unfinished.reset();
     --unfinished_;
 }
 
-void StoreServer::drop(Connection& connection, const Status& why) {
+void StoreServer::drop(ClientConnection& connection, const Status& why) {
     unpark(connection);
     end_frame(connection);
     const int fd = connection.socket.get();
@@ -285,7 +285,7 @@ void StoreServer::drop_overdue() {
     next_look_ = Deadline::after(between_looks());
     const Status why = Status::timeout("it left a request unfinished, or an answer untaken");
     for (auto next = connections_.begin(); next != connections_.end();) {
-        Connection& connection = (next++)->second;
+        ClientConnection& connection = (next++)->second;
         if (connection.unfinished && connection.unfinished->passed()) drop(connection, why);
     }
 }

@@ -56,7 +56,7 @@ class StoreServer final : private transport::HandshakeHost {
         std::string key;
         std::uint32_t id = 0;
     };
-    struct Connection {
+    struct ClientConnection {
         UniqueFd socket;
         Dictionary::Owner owner = 0;
         std::string in;
@@ -65,7 +65,7 @@ class StoreServer final : private transport::HandshakeHost {
         std::optional<Parked> parked;        // until the key exists
         std::optional<Deadline> unfinished;  // for the rest of a frame in either direction
     };
-    using Connections = std::map<int, Connection>;  // by descriptor
+    using Connections = std::map<int, ClientConnection>;  // by descriptor
 
     explicit StoreServer(const StoreServerOptions& options);
     Status listen(const sys::Address& address);
@@ -79,17 +79,18 @@ class StoreServer final : private transport::HandshakeHost {
     std::optional<transport::Secret> secret_of(const transport::GroupId& group) override;
     void refused(std::string_view transport_name, const Status& why) override;
 
-    void advance(Connection& connection);
-    [[nodiscard]] static Status receive(Connection& connection);
-    Status obey(Connection& connection);
-    void execute(Connection& connection, StoreRequest& request);
+    void advance(ClientConnection& connection);
+    [[nodiscard]] static Status receive(ClientConnection& connection);
+    Status obey(ClientConnection& connection);
+    void execute(ClientConnection& connection, StoreRequest& request);
     void wake_waiters(const std::string& key);
-    void unpark(Connection& connection);
-    static void answer(Connection& connection, std::uint32_t id, const Result<std::string>& result);
-    [[nodiscard]] Status flush(Connection& connection);
-    void begin_frame(Connection& connection);
-    void end_frame(Connection& connection);
-    void drop(Connection& connection, const Status& why);
+    void unpark(ClientConnection& connection);
+    static void answer(ClientConnection& connection, std::uint32_t id,
+                       const Result<std::string>& result);
+    [[nodiscard]] Status flush(ClientConnection& connection);
+    void begin_frame(ClientConnection& connection);
+    void end_frame(ClientConnection& connection);
+    void drop(ClientConnection& connection, const Status& why);
     void drop_overdue();
 
     const StoreServerOptions options_;

@@ -10,48 +10,49 @@ namespace {
 using schedule::CollectiveKind;
 using schedule::MessageProtocol;
 
-struct Collective {
+struct CollectiveName {
     std::string_view name;
     CollectiveKind kind;
 };
-constexpr std::array<Collective, 8> kCollectives{{{"allreduce", CollectiveKind::kAllReduce},
-                                                  {"allgather", CollectiveKind::kAllGather},
-                                                  {"reducescatter", CollectiveKind::kReduceScatter},
-                                                  {"broadcast", CollectiveKind::kBroadcast},
-                                                  {"reduce", CollectiveKind::kReduce},
-                                                  {"gather", CollectiveKind::kGather},
-                                                  {"scatter", CollectiveKind::kScatter},
-                                                  {"alltoall", CollectiveKind::kAllToAll}}};
+constexpr std::array<CollectiveName, 8> kCollectives{
+    {{"allreduce", CollectiveKind::kAllReduce},
+     {"allgather", CollectiveKind::kAllGather},
+     {"reducescatter", CollectiveKind::kReduceScatter},
+     {"broadcast", CollectiveKind::kBroadcast},
+     {"reduce", CollectiveKind::kReduce},
+     {"gather", CollectiveKind::kGather},
+     {"scatter", CollectiveKind::kScatter},
+     {"alltoall", CollectiveKind::kAllToAll}}};
 
-struct Protocol {
+struct ProtocolName {
     std::string_view name;
     MessageProtocol protocol;
 };
-constexpr std::array<Protocol, 3> kProtocols{{{"LL", MessageProtocol::kLL},
-                                              {"LL128", MessageProtocol::kLL128},
-                                              {"Simple", MessageProtocol::kDirect}}};
+constexpr std::array<ProtocolName, 3> kProtocols{{{"LL", MessageProtocol::kLL},
+                                                  {"LL128", MessageProtocol::kLL128},
+                                                  {"Simple", MessageProtocol::kDirect}}};
 
 }  // namespace
 
 std::optional<CollectiveKind> collective_called(std::string name) {
     std::erase(name, '_');
-    const auto* const found = std::ranges::find(kCollectives, name, &Collective::name);
+    const auto* const found = std::ranges::find(kCollectives, name, &CollectiveName::name);
     if (found == kCollectives.end()) return std::nullopt;
     return found->kind;
 }
 
 std::string_view name_of(CollectiveKind kind) {
-    return std::ranges::find(kCollectives, kind, &Collective::kind)->name;
+    return std::ranges::find(kCollectives, kind, &CollectiveName::kind)->name;
 }
 
 std::optional<MessageProtocol> protocol_called(std::string_view name) {
-    const auto* const found = std::ranges::find(kProtocols, name, &Protocol::name);
+    const auto* const found = std::ranges::find(kProtocols, name, &ProtocolName::name);
     if (found == kProtocols.end()) return std::nullopt;
     return found->protocol;
 }
 
 std::string_view name_of(MessageProtocol protocol) {
-    return std::ranges::find(kProtocols, protocol, &Protocol::protocol)->name;
+    return std::ranges::find(kProtocols, protocol, &ProtocolName::protocol)->name;
 }
 
 }  // namespace pccl::capsule::msccl

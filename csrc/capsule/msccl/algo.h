@@ -27,25 +27,25 @@ namespace pccl::capsule::msccl {
 [[nodiscard]] std::string_view name_of(schedule::MessageProtocol protocol);
 
 /// Collective of a program that has coll="custom".
-struct CustomCollective {
+struct AlgoCollective {
     schedule::CollectiveKind kind{};
     Rank root = 0;
 };
 
 /// Chunks of a buffer: "i", "o" or "s".
-struct Span {
+struct ChunkSpan {
     schedule::Buffer buffer{};
     int offset = 0;
 };
 
 /// Position in the file.
-using Origin = std::ptrdiff_t;
+using FileOffset = std::ptrdiff_t;
 
-struct Step {
-    Origin origin = 0;
+struct AlgoStep {
+    FileOffset origin = 0;
     schedule::Action action{};
-    Span src{};
-    Span dst{};
+    ChunkSpan src{};
+    ChunkSpan dst{};
     int count = 0;
     schedule::Port from{};
     schedule::Port to{};
@@ -64,13 +64,13 @@ struct Step {
 }
 
 struct ThreadBlock {
-    std::vector<Step> steps;
+    std::vector<AlgoStep> steps;
 };
 
-struct Gpu {
-    Origin origin = 0;
+struct AlgoGpu {
+    FileOffset origin = 0;
     int scratch_chunks = 0;
-    std::vector<Step> copies{};  // of the input, before all steps of blocks
+    std::vector<AlgoStep> copies{};  // of the input, before all steps of blocks
     std::vector<ThreadBlock> blocks{};
 };
 
@@ -82,11 +82,11 @@ struct Algo {
     int chunks = 1;  // of a block
     bool in_place = false;
     schedule::SizeRange sizes{};
-    std::vector<Gpu> gpus{};  // by rank
-    int most_slots = 8;       // of its queues, as in NCCL's Simple protocol, which MSCCL uses
-    Origin origin = 0;
+    std::vector<AlgoGpu> gpus{};  // by rank
+    int most_slots = 8;           // of its queues, as in NCCL's Simple protocol, which MSCCL uses
+    FileOffset origin = 0;
     /// Returns "file.xml:12", for error messages.
-    std::function<std::string(Origin)> place{};
+    std::function<std::string(FileOffset)> place{};
 };
 
 }  // namespace pccl::capsule::msccl

@@ -85,13 +85,13 @@ class Importer {
 
    private:
     Program program_of(Rank rank, const Placing& placing) {
-        const Gpu& gpu = algo_.gpus[static_cast<std::size_t>(rank)];
+        const AlgoGpu& gpu = algo_.gpus[static_cast<std::size_t>(rank)];
         Program program{.lanes = {}, .scratch_chunks = placing.scratch_chunks(rank)};
         auto& origins = origins_[static_cast<std::size_t>(rank)];
         for (const ThreadBlock& block : gpu.blocks) {
             Lane lane;
             origins.emplace_back();
-            for (const Step& step : block.steps) {
+            for (const AlgoStep& step : block.steps) {
                 lane.push_back(converted(rank, step, placing));
                 origins.back().push_back(step.origin);
             }
@@ -101,7 +101,7 @@ class Importer {
         return program;
     }
 
-    schedule::Step converted(Rank rank, const Step& step, const Placing& placing) const {
+    schedule::Step converted(Rank rank, const AlgoStep& step, const Placing& placing) const {
         schedule::Step made{.action = step.action, .from = step.from, .to = step.to};
         if (has_src(step.action)) made.src = placing.slices(rank, step.src, step.count);
         if (has_dst(step.action)) made.dst = placing.slices(rank, step.dst, step.count);
@@ -114,15 +114,15 @@ class Importer {
     /// Adds the copies in a lane of their own: all other lanes begin after the first copies and end
     /// before the last.
     void add_copies(Program& program, Rank rank, const Placing& placing) {
-        const Gpu& gpu = algo_.gpus[static_cast<std::size_t>(rank)];
+        const AlgoGpu& gpu = algo_.gpus[static_cast<std::size_t>(rank)];
         Lane copies;
-        std::vector<Origin> origins;
-        const auto add = [&](const Placing::Copy& copy, Origin origin) {
+        std::vector<FileOffset> origins;
+        const auto add = [&](const Placing::OuterCopy& copy, FileOffset origin) {
             copies.push_back({.action = Action::kCopy, .src = copy.src, .dst = copy.dst});
             origins.push_back(origin);
         };
         if (const auto in = placing.copy_in(rank)) add(*in, gpu.origin);
-        for (const Step& copy : gpu.copies)
+        for (const AlgoStep& copy : gpu.copies)
             add({placing.slices(rank, copy.src, 1), placing.slices(rank, copy.dst, 1)},
                 copy.origin);
         if (!copies.empty()) begin_after(copies, program);
@@ -150,15 +150,16 @@ class Importer {
     }
 
     const Algo& algo_;
-    std::vector<std::vector<std::vector<Origin>>> origins_;  // by rank, lane and step
+    std::vector<std::vector<std::vector<FileOffset>>> origins_;  // by rank, lane and step
 };
 
-Result<Capsule> proven(const Description& description, Schedule schedule, int most_slots) {
+Result<VerifiedCapsule> proven(const CapsuleDescription& description, Schedule schedule,
+                               int most_slots) {
     Status last;
     for (const int slots : kSlots) {
         if (slots > most_slots) break;
         schedule.shape.slots = slots;
-        auto capsule = Capsule::make(description, schedule);
+        auto capsule = VerifiedCapsule::make(description, schedule);
         if (capsule.is_ok()) return capsule;
         last = capsule.status();
         if (!last.message().starts_with("deadlock")) break;
@@ -166,8 +167,8 @@ Result<Capsule> proven(const Description& description, Schedule schedule, int mo
     return last;
 }
 
-Result<Capsule> attempt(Importer& importer, Working working, const Description& description,
-                        int most_slots) {
+Result<VerifiedCapsule> attempt(Importer& importer, Working working,
+                                const CapsuleDescription& description, int most_slots) {
     PCCL_ASSIGN_OR_RETURN(Schedule schedule, importer.convert(working));
     auto capsule = proven(description, std::move(schedule), most_slots);
     if (capsule.is_ok()) return capsule;
@@ -176,11 +177,13 @@ Result<Capsule> attempt(Importer& importer, Working working, const Description& 
 
 }  // namespace
 
-Result<Capsule> capsule_of(const Algo& algo, std::string_view name, const std::string& note) {
-    const Description description{.name = name.empty() ? name_from(algo.name) : std::string(name),
-                                  .note = note,
-                                  .sizes = algo.sizes,
-                                  .protocol = algo.protocol};
+Result<VerifiedCapsule> capsule_of(const Algo& algo, std::string_view name,
+                                   const std::string& note) {
+    const CapsuleDescription description{
+        .name = name.empty() ? name_from(algo.name) : std::string(name),
+        .note = note,
+        .sizes = algo.sizes,
+        .protocol = algo.protocol};
     PCCL_TRY(check(description));
     Importer importer(algo);
     // The placement that is nearest to the file's memory gives the error to report.

@@ -14,8 +14,8 @@ namespace pccl::capsule::msccl {
 /// Converts an algorithm; an empty `name` is derived from the algorithm's. kInvalidArgument
 /// (faulty) and kUnsupported (not expressible) contain the place in the file; faults that the
 /// verifier finds contain the place of the step.
-[[nodiscard]] Result<Capsule> capsule_of(const Algo& algo, std::string_view name,
-                                         const std::string& note);
+[[nodiscard]] Result<VerifiedCapsule> capsule_of(const Algo& algo, std::string_view name,
+                                                 const std::string& note);
 
 /// Returns the unverified programs to which errors of capsule_of() refer, for display.
 [[nodiscard]] Result<schedule::Schedule> unproven_schedule_of(const Algo& algo);

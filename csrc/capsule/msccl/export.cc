@@ -43,7 +43,7 @@ struct Made {
 };
 
 /// A <tb>.
-struct Block {
+struct ExportedBlock {
     Port from{};
     Port to{};
     std::vector<Made> steps{};
@@ -65,11 +65,11 @@ struct Block {
 };
 
 /// Thread blocks of one rank, with their steps in the order of its lanes.
-class Blocks {
+class ExportedBlocks {
    public:
-    explicit Blocks(const Program& program) : program_(program) {}
+    explicit ExportedBlocks(const Program& program) : program_(program) {}
 
-    Result<std::vector<Block>> make(Rank rank) {
+    Result<std::vector<ExportedBlock>> make(Rank rank) {
         for (const Lane& lane : program_.lanes) {
             const std::size_t first = blocks_.size();
             auto& places = places_.emplace_back();
@@ -100,7 +100,7 @@ class Blocks {
     /// Returns a thread block of the current lane, whose thread blocks begin with `first`: the one
     /// that has the step's queues, or else the last one that can take them, or a new one.
     std::optional<std::size_t> block_for(const Step& step, std::size_t first) {
-        if (!Block{}.takes(step)) return std::nullopt;
+        if (!ExportedBlock{}.takes(step)) return std::nullopt;
         std::optional<std::size_t> found;
         for (std::size_t i = first; i < blocks_.size(); ++i) {
             const bool has_queue = (step.from.is_used() && blocks_[i].from == step.from) ||
@@ -154,13 +154,14 @@ class Blocks {
     }
 
     const Program& program_;
-    std::vector<Block> blocks_;
+    std::vector<ExportedBlock> blocks_;
     std::vector<std::vector<Dependency>> places_;  // by lane and step: thread block and place there
 };
 
-class Writer {
+class AlgoWriter {
    public:
-    explicit Writer(const Capsule& capsule) : capsule_(capsule), shape_(capsule.schedule().shape) {}
+    explicit AlgoWriter(const VerifiedCapsule& capsule)
+        : capsule_(capsule), shape_(capsule.schedule().shape) {}
 
     Result<std::string> write() {
         pugi::xml_node algo = document_.append_child("algo");
@@ -208,9 +209,10 @@ class Writer {
         set(gpu, "i_chunks", chunks_of(Buffer::kInput));
         set(gpu, "o_chunks", chunks_of(Buffer::kOutput));
         set(gpu, "s_chunks", program.scratch_chunks);
-        PCCL_ASSIGN_OR_RETURN(const std::vector<Block> blocks, Blocks(program).make(rank));
+        PCCL_ASSIGN_OR_RETURN(const std::vector<ExportedBlock> blocks,
+                              ExportedBlocks(program).make(rank));
         for (std::size_t i = 0; i < blocks.size(); ++i) {
-            const Block& block = blocks[i];
+            const ExportedBlock& block = blocks[i];
             const ChannelId channel = std::max(block.from.channel, block.to.channel);
             channels_ = std::max(channels_, channel + 1);
             pugi::xml_node node = gpu.append_child("tb");
@@ -250,7 +252,7 @@ class Writer {
         set(node, offset, slice.offset);
     }
 
-    const Capsule& capsule_;
+    const VerifiedCapsule& capsule_;
     const Shape& shape_;
     int channels_ = 0;
     pugi::xml_document document_;
@@ -258,10 +260,10 @@ class Writer {
 
 }  // namespace
 
-Result<std::string> export_msccl(const Capsule& capsule) {
+Result<std::string> export_msccl(const VerifiedCapsule& capsule) {
     if (capsule.switches_phases())
         return Status::unsupported("MSCCL's XML has no step that switches phases of the network");
-    return Writer(capsule).write();
+    return AlgoWriter(capsule).write();
 }
 
 }  // namespace pccl::capsule

@@ -13,6 +13,6 @@ namespace pccl::capsule {
 /// one peer for sends, one for receives and one channel, so a lane becomes several thread blocks if
 /// necessary; a step there handles consecutive chunks. kUnsupported: a step does not fit this
 /// model; the message contains its rank, lane and step.
-[[nodiscard]] PCCL_API Result<std::string> export_msccl(const Capsule& capsule);
+[[nodiscard]] PCCL_API Result<std::string> export_msccl(const VerifiedCapsule& capsule);
 
 }  // namespace pccl::capsule

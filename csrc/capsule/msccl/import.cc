@@ -6,8 +6,9 @@
 
 namespace pccl::capsule {
 
-Result<Capsule> import_msccl(std::string_view xml, std::string_view file, std::string_view name,
-                             const std::optional<msccl::CustomCollective>& custom) {
+Result<VerifiedCapsule> import_msccl(std::string_view xml, std::string_view file,
+                                     std::string_view name,
+                                     const std::optional<msccl::AlgoCollective>& custom) {
     sys::XmlText text(xml, file);
     PCCL_ASSIGN_OR_RETURN(const pugi::xml_node root, text.load());
     PCCL_ASSIGN_OR_RETURN(const msccl::Algo algo, msccl::read_xml(text, root, custom));

@@ -17,9 +17,9 @@ namespace pccl::capsule {
 /// LL128 and Simple become the protocol that the capsule requests for GPUs. kInvalidArgument
 /// (faulty) and kUnsupported (not expressible) contain the line; faults that the verifier finds
 /// contain the line of the step.
-[[nodiscard]] PCCL_API Result<Capsule> import_msccl(
+[[nodiscard]] PCCL_API Result<VerifiedCapsule> import_msccl(
     std::string_view xml, std::string_view file, std::string_view name = {},
-    const std::optional<msccl::CustomCollective>& custom = {});
+    const std::optional<msccl::AlgoCollective>& custom = {});
 
 /// Returns the programs to which an error of import_msccl() refers, for display. They are not
 /// verified and must not run.

@@ -21,9 +21,9 @@ using schedule::Slices;
 constexpr int kUnknown = -1;
 
 bool writes_input(const Algo& algo) {
-    for (const Gpu& gpu : algo.gpus)
+    for (const AlgoGpu& gpu : algo.gpus)
         for (const ThreadBlock& block : gpu.blocks)
-            for (const Step& step : block.steps)
+            for (const AlgoStep& step : block.steps)
                 if (has_dst(step.action) && step.dst.buffer == Buffer::kInput) return true;
     return false;
 }
@@ -31,9 +31,9 @@ bool writes_input(const Algo& algo) {
 /// Run of chunks in MSCCL's numbering.
 struct ChunkRun {
     Rank rank = 0;
-    Span span;
+    ChunkSpan span;
     int count = 0;
-    const Step* step = nullptr;
+    const AlgoStep* step = nullptr;
 };
 
 /// Runs that hold the same chunks, one by one.
@@ -42,7 +42,7 @@ class Ties {
     explicit Ties(const Algo& algo) {
         for (Rank rank = 0; rank < static_cast<Rank>(algo.gpus.size()); ++rank)
             for (const ThreadBlock& block : algo.gpus[static_cast<std::size_t>(rank)].blocks)
-                for (const Step& step : block.steps) add(rank, step);
+                for (const AlgoStep& step : block.steps) add(rank, step);
         for (const auto& [queue, sent] : sent_) {
             const auto& received = received_[queue];
             for (std::size_t i = 0; i < std::min(sent.size(), received.size()); ++i)
@@ -54,7 +54,7 @@ class Ties {
    private:
     using Queue = std::tuple<Rank, Rank, ChannelId>;
 
-    void add(Rank rank, const Step& step) {
+    void add(Rank rank, const AlgoStep& step) {
         const ChunkRun src{rank, step.src, step.count, &step};
         const ChunkRun dst{rank, step.dst, step.count, &step};
         if (has_src(step.action) && has_dst(step.action)) pairs_.emplace_back(src, dst);
@@ -74,7 +74,7 @@ class Ties {
 class Indices {
    public:
     explicit Indices(const Algo& algo) {
-        for (const Gpu& gpu : algo.gpus) {
+        for (const AlgoGpu& gpu : algo.gpus) {
             begin_.push_back(first_.size());
             for (int i = 0; i < gpu.scratch_chunks; ++i) first_.push_back(first_.size());
         }
@@ -134,11 +134,11 @@ std::vector<Working> ways_of(const Algo& algo) {
 
 Result<Placing> Placing::make(const Algo& algo, Working working) {
     Placing placing(algo, working);
-    for (const Gpu& gpu : algo.gpus)
+    for (const AlgoGpu& gpu : algo.gpus)
         placing.index_.emplace_back(static_cast<std::size_t>(gpu.scratch_chunks), kUnknown);
     for (Rank rank = 0; rank < placing.ranks(); ++rank)
         for (const ThreadBlock& block : algo.gpus[static_cast<std::size_t>(rank)].blocks)
-            for (const Step& step : block.steps) {
+            for (const AlgoStep& step : block.steps) {
                 if (has_src(step.action)) PCCL_TRY(placing.check(step, rank, step.src));
                 if (has_dst(step.action)) PCCL_TRY(placing.check(step, rank, step.dst));
             }
@@ -147,7 +147,7 @@ Result<Placing> Placing::make(const Algo& algo, Working working) {
     return placing;
 }
 
-Status Placing::check(const Step& step, Rank rank, const Span& span) const {
+Status Placing::check(const AlgoStep& step, Rank rank, const ChunkSpan& span) const {
     const int chunks = span.buffer == Buffer::kScratch
                            ? algo_->gpus[static_cast<std::size_t>(rank)].scratch_chunks
                            : chunks_of(span.buffer);
@@ -231,7 +231,7 @@ Status Placing::number_scratch() {
     return Status::ok();
 }
 
-Slices Placing::slices(Rank rank, const Span& span, int count) const {
+Slices Placing::slices(Rank rank, const ChunkSpan& span, int count) const {
     Slices slices;
     for (int i = 0; i < count; ++i) {
         const int chunk = span.offset + i;
@@ -245,24 +245,24 @@ Slices Placing::slices(Rank rank, const Span& span, int count) const {
     return slices;
 }
 
-std::optional<Placing::Copy> Placing::copy_in(Rank rank) const {
+std::optional<Placing::OuterCopy> Placing::copy_in(Rank rank) const {
     if (working_ == Working::kDirectly) return std::nullopt;
     const bool at_root =
         algo_->kind == CollectiveKind::kBroadcast || algo_->kind == CollectiveKind::kScatter;
     if (at_root && rank != algo_->root) return std::nullopt;
     const int chunks = schedule::blocks(algo_->kind, Buffer::kInput, ranks()) * algo_->chunks;
-    return Copy{.src = {Buffer::kInput, 0, chunks},
-                .dst = slices(rank, {.buffer = Buffer::kInput}, chunks)};
+    return OuterCopy{.src = {Buffer::kInput, 0, chunks},
+                     .dst = slices(rank, {.buffer = Buffer::kInput}, chunks)};
 }
 
-std::optional<Placing::Copy> Placing::copy_out(Rank rank) const {
+std::optional<Placing::OuterCopy> Placing::copy_out(Rank rank) const {
     if (!works_on_one_buffer()) return std::nullopt;
     const bool at_root =
         algo_->kind == CollectiveKind::kReduce || algo_->kind == CollectiveKind::kGather;
     if (at_root && rank != algo_->root) return std::nullopt;
     const int chunks = schedule::blocks(algo_->kind, Buffer::kOutput, ranks()) * algo_->chunks;
-    return Copy{.src = slices(rank, {.buffer = Buffer::kOutput}, chunks),
-                .dst = {Buffer::kOutput, 0, chunks}};
+    return OuterCopy{.src = slices(rank, {.buffer = Buffer::kOutput}, chunks),
+                     .dst = {Buffer::kOutput, 0, chunks}};
 }
 
 }  // namespace pccl::capsule::msccl

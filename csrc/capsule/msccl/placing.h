@@ -30,17 +30,17 @@ class Placing {
     /// indices. kInvalidArgument: a chunk does not exist. Both contain the place in the file.
     [[nodiscard]] static Result<Placing> make(const Algo& algo, Working working);
 
-    [[nodiscard]] schedule::Slices slices(Rank rank, const Span& span, int count) const;
+    [[nodiscard]] schedule::Slices slices(Rank rank, const ChunkSpan& span, int count) const;
     [[nodiscard]] int scratch_chunks(Rank rank) const {
         return scratch_chunks_[static_cast<std::size_t>(rank)];
     }
     /// Copy before or after all other steps; absent if the program works directly.
-    struct Copy {
+    struct OuterCopy {
         schedule::Slices src{};
         schedule::Slices dst{};
     };
-    [[nodiscard]] std::optional<Copy> copy_in(Rank rank) const;
-    [[nodiscard]] std::optional<Copy> copy_out(Rank rank) const;
+    [[nodiscard]] std::optional<OuterCopy> copy_in(Rank rank) const;
+    [[nodiscard]] std::optional<OuterCopy> copy_out(Rank rank) const;
 
    private:
     Placing(const Algo& algo, Working working) : algo_(&algo), working_(working) {}
@@ -51,7 +51,7 @@ class Placing {
     /// Returns the place of one chunk. Chunks of scratch have MSCCL's numbers, unless the program
     /// works in scratch.
     [[nodiscard]] schedule::Slice place(Rank rank, schedule::Buffer buffer, int chunk) const;
-    [[nodiscard]] Status check(const Step& step, Rank rank, const Span& span) const;
+    [[nodiscard]] Status check(const AlgoStep& step, Rank rank, const ChunkSpan& span) const;
     [[nodiscard]] Status find_indices();
     Status number_scratch();
 

@@ -22,7 +22,7 @@ using sys::XmlText;
 constexpr int kMostChunks = 1 << 25;
 constexpr int kMostSteps = 1 << 20;
 constexpr int kMostBlocks = 1024;
-constexpr Origin kNotThere = -1;
+constexpr FileOffset kNotThere = -1;
 // Limit over all steps, so that a traversal takes bounded time.
 constexpr long long kMostCounted = 1LL << 24U;
 
@@ -56,7 +56,7 @@ struct Ports {
 };
 
 /// A <step> that waits for another, identified by the id of its <tb>.
-struct Waiting {
+struct StepDependency {
     pugi::xml_node node;
     int block = 0;  // index within its <gpu>
     int step = 0;
@@ -64,9 +64,9 @@ struct Waiting {
     int after_step = 0;
 };
 
-class Reader {
+class AlgoReader {
    public:
-    Reader(const XmlText& text, const std::optional<CustomCollective>& custom)
+    AlgoReader(const XmlText& text, const std::optional<AlgoCollective>& custom)
         : text_(text), custom_(custom) {}
 
     Result<Algo> read(pugi::xml_node root) {
@@ -74,7 +74,7 @@ class Reader {
             return text_.refuse(root, "the root is <", shown(root.name()),
                                 ">; MSCCL's XML begins with <algo>");
         Algo algo{.origin = root.offset_debug(),
-                  .place = [&text = text_](Origin origin) { return text.place(origin); }};
+                  .place = [&text = text_](FileOffset origin) { return text.place(origin); }};
         algo.name = root.attribute("name").value();
         PCCL_TRY(read_protocol(root, algo));
         PCCL_TRY(read_shape(root, algo));
@@ -84,7 +84,7 @@ class Reader {
             PCCL_TRY(check_name(node, "gpu"));
             PCCL_TRY(read_gpu(node, algo));
         }
-        for (const Gpu& gpu : algo.gpus)
+        for (const AlgoGpu& gpu : algo.gpus)
             if (gpu.origin == kNotThere)
                 return text_.refuse(root, "a <gpu> is missing of ", algo.gpus.size());
         return algo;
@@ -203,7 +203,7 @@ class Reader {
     [[nodiscard]] Status read_gpu(pugi::xml_node node, Algo& algo) {
         int id = 0;
         PCCL_TRY(number(node, "id", 0, static_cast<int>(algo.gpus.size()) - 1, id));
-        Gpu& gpu = algo.gpus[static_cast<std::size_t>(id)];
+        AlgoGpu& gpu = algo.gpus[static_cast<std::size_t>(id)];
         if (gpu.origin != kNotThere)
             return text_.refuse(node, "<gpu> ", id, " is there a second time");
         gpu.origin = node.offset_debug();
@@ -252,7 +252,7 @@ class Reader {
                             "\", which are not one place in memory, as inplace=\"1\" requires");
     }
 
-    [[nodiscard]] Status read_block(pugi::xml_node node, const Algo& algo, Gpu& gpu) {
+    [[nodiscard]] Status read_block(pugi::xml_node node, const Algo& algo, AlgoGpu& gpu) {
         const int last = static_cast<int>(algo.gpus.size()) - 1;
         if (std::cmp_greater_equal(gpu.blocks.size(), kMostBlocks))
             return text_.refuse(node, "more than ", kMostBlocks, " <tb>s in a <gpu>");
@@ -270,8 +270,8 @@ class Reader {
         for (const pugi::xml_node child : node.children()) {
             if (child.type() != pugi::node_element) continue;
             PCCL_TRY(check_name(child, "step"));
-            PCCL_ASSIGN_OR_RETURN(Step step, read_step(child, ports, block));
-            for (Span* span : {&step.src, &step.dst}) find_scratch(algo, gpu, *span);
+            PCCL_ASSIGN_OR_RETURN(AlgoStep step, read_step(child, ports, block));
+            for (ChunkSpan* span : {&step.src, &step.dst}) find_scratch(algo, gpu, *span);
             block.steps.push_back(step);
         }
         gpu.blocks.push_back(std::move(block));
@@ -279,7 +279,7 @@ class Reader {
     }
 
     /// Finds scratch that TACCL numbers behind the output.
-    static void find_scratch(const Algo& algo, const Gpu& gpu, Span& span) {
+    static void find_scratch(const Algo& algo, const AlgoGpu& gpu, ChunkSpan& span) {
         const int ranks = static_cast<int>(algo.gpus.size());
         const int outputs = schedule::blocks(algo.kind, Buffer::kOutput, ranks) * algo.chunks;
         if (span.buffer != Buffer::kOutput || gpu.scratch_chunks == 0 || span.offset < outputs)
@@ -287,15 +287,15 @@ class Reader {
         span = {Buffer::kScratch, span.offset - outputs};
     }
 
-    [[nodiscard]] Result<Step> read_step(pugi::xml_node node, const Ports& ports,
-                                         const ThreadBlock& block) {
+    [[nodiscard]] Result<AlgoStep> read_step(pugi::xml_node node, const Ports& ports,
+                                             const ThreadBlock& block) {
         const Type* const type = named(kTypes, node.attribute("type").value());
         if (type == nullptr)
             return Status::unsupported(concat(text_.place(node), ": <step> has type=\"",
                                               shown(node.attribute("type").value()),
                                               "\"; there are s, r, rcs, rrs, rrc, rrcs, cpy, re "
                                               "and nop"));
-        Step step{.origin = node.offset_debug(), .action = type->action};
+        AlgoStep step{.origin = node.offset_debug(), .action = type->action};
         int number_in_block = 0;
         const int expected = static_cast<int>(block.steps.size());
         PCCL_TRY(number(node, "s", 0, kMostSteps, number_in_block, expected));
@@ -310,7 +310,7 @@ class Reader {
         counted_ += step.count;
         if (counted_ > kMostCounted)
             return text_.refuse(node, "the steps move more than ", kMostCounted, " chunks");
-        Waiting wait{
+        StepDependency wait{
             .node = node, .block = static_cast<int>(ids_.size()) - 1, .step = number_in_block};
         PCCL_TRY(number(node, "depid", -1, kMostSteps, wait.after_block, -1));
         PCCL_TRY(number(node, "deps", -1, kMostSteps, wait.after_step, -1));
@@ -324,8 +324,8 @@ class Reader {
     }
 
     /// Resolves the waits after all <tb>s of a <gpu> were read.
-    [[nodiscard]] Status resolve_waits(Gpu& gpu) {
-        for (const Waiting& wait : std::exchange(waits_, {})) {
+    [[nodiscard]] Status resolve_waits(AlgoGpu& gpu) {
+        for (const StepDependency& wait : std::exchange(waits_, {})) {
             const auto found = std::ranges::find(ids_, wait.after_block);
             const auto lane = static_cast<std::size_t>(found - ids_.begin());
             if (found == ids_.end() ||
@@ -341,7 +341,7 @@ class Reader {
     }
 
     [[nodiscard]] Status read_peers(pugi::xml_node node, const Ports& ports, const Type& type,
-                                    Step& step) const {
+                                    AlgoStep& step) const {
         const bool receives = type.name.front() == 'r' && type.action != Action::kReduce;
         const bool sends = type.name.back() == 's';
         if (receives && !ports.from.is_used())
@@ -354,7 +354,7 @@ class Reader {
     }
 
     [[nodiscard]] Status read_span(pugi::xml_node node, const char* buffer, const char* offset,
-                                   Span& span) const {
+                                   ChunkSpan& span) const {
         const std::string_view name = node.attribute(buffer).value();
         constexpr std::string_view kBuffers = "ios";
         const std::size_t which = name.size() == 1 ? kBuffers.find(name) : std::string_view::npos;
@@ -366,9 +366,9 @@ class Reader {
     }
 
     const XmlText& text_;
-    const std::optional<CustomCollective>& custom_;
-    std::vector<int> ids_;        // of the <tb>s of a <gpu>
-    std::vector<Waiting> waits_;  // of the <tb>s of a <gpu>
+    const std::optional<AlgoCollective>& custom_;
+    std::vector<int> ids_;               // of the <tb>s of a <gpu>
+    std::vector<StepDependency> waits_;  // of the <tb>s of a <gpu>
     long long counted_ = 0;
     long long scratch_ = 0;
 };
@@ -376,8 +376,8 @@ class Reader {
 }  // namespace
 
 Result<Algo> read_xml(const XmlText& text, pugi::xml_node root,
-                      const std::optional<CustomCollective>& custom) {
-    return Reader(text, custom).read(root);
+                      const std::optional<AlgoCollective>& custom) {
+    return AlgoReader(text, custom).read(root);
 }
 
 }  // namespace pccl::capsule::msccl

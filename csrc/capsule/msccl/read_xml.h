@@ -15,6 +15,6 @@ namespace pccl::capsule::msccl {
 /// kInvalidArgument, with file and line: the XML is invalid, or `custom` was passed without need.
 /// kUnsupported: capsules cannot express it. `text` must outlive the result.
 [[nodiscard]] Result<Algo> read_xml(const sys::XmlText& text, pugi::xml_node root,
-                                    const std::optional<CustomCollective>& custom);
+                                    const std::optional<AlgoCollective>& custom);
 
 }  // namespace pccl::capsule::msccl

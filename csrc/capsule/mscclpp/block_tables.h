@@ -12,7 +12,7 @@
 namespace pccl::capsule::mscclpp {
 
 /// Buffer of a GPU.
-struct Remote {
+struct RemoteBuffer {
     Rank rank = 0;
     schedule::Buffer buffer{};
 };
@@ -22,19 +22,19 @@ struct Remote {
 template <typename Remotes>
 struct Tables {
     Remotes remotes{};
-    std::map<ChannelType, std::vector<Channel>> channels{};
+    std::map<ChannelType, std::vector<PlanChannel>> channels{};
 };
-using GpuTables = Tables<std::vector<Remote>>;
-using BlockTables = Tables<std::map<ChannelType, std::vector<Remote>>>;
+using GpuTables = Tables<std::vector<RemoteBuffer>>;
+using BlockTables = Tables<std::map<ChannelType, std::vector<RemoteBuffer>>>;
 
 /// Reads a buffer: "i", "o" or "s". kInvalidArgument: any other text.
-[[nodiscard]] Result<schedule::Buffer> buffer_of(const Value& of, const char* key);
+[[nodiscard]] Result<schedule::Buffer> buffer_of(const PlanValue& of, const char* key);
 /// Reads a type of channels. kInvalidArgument: any other text.
-[[nodiscard]] Result<ChannelType> type_of(const Value& of, const char* key);
+[[nodiscard]] Result<ChannelType> type_of(const PlanValue& of, const char* key);
 
 /// Reads the tables of `gpu`, one of `ranks`. kInvalidArgument contains the place of the fault.
-[[nodiscard]] Result<GpuTables> tables_of_gpu(const Value& gpu, int ranks);
+[[nodiscard]] Result<GpuTables> tables_of_gpu(const PlanValue& gpu, int ranks);
 /// Reads the tables of a thread block of the GPU that has `tables`.
-[[nodiscard]] Result<BlockTables> tables_of_block(const Value& block, const GpuTables& tables);
+[[nodiscard]] Result<BlockTables> tables_of_block(const PlanValue& block, const GpuTables& tables);
 
 }  // namespace pccl::capsule::mscclpp

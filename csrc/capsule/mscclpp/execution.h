@@ -42,7 +42,7 @@ struct Wait {
     std::size_t ops = 0;
 };
 
-struct Execution {
+struct RunResult {
     std::vector<Delivery> deliveries;       // in the order of their receipt
     std::map<At, std::vector<Wait>> waits;  // before an operation
 };

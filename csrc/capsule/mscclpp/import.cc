@@ -20,7 +20,7 @@ namespace {
 
 using schedule::Buffer;
 
-Status too_many(const Plan& plan, const At& at) {
+Status too_many(const MscclppPlan& plan, const At& at) {
     return Status::unsupported(concat(plan.place_of(at), ": shared by ",
                                       plan.operation(at).share.parts,
                                       " thread blocks, it cuts chunks into more than a capsule may "
@@ -28,7 +28,7 @@ Status too_many(const Plan& plan, const At& at) {
 }
 
 /// Returns the chunks in the buffers of all GPUs.
-long long places_of(const Plan& plan) {
+long long places_of(const MscclppPlan& plan) {
     long long places = 0;
     for (Rank rank = 0; rank < static_cast<Rank>(plan.gpus.size()); ++rank)
         places +=
@@ -38,11 +38,11 @@ long long places_of(const Plan& plan) {
 }
 
 /// Returns the number of pieces into which each chunk is cut.
-Result<int> pieces_of(const Plan& plan, const std::vector<At>& operations) {
+Result<int> pieces_of(const MscclppPlan& plan, const std::vector<At>& operations) {
     const long long places = places_of(plan);
     long long pieces = 1;
     for (const At& at : operations) {
-        const Operation& operation = plan.operation(at);
+        const PlanOperation& operation = plan.operation(at);
         const int parts = operation.share.parts;
         if (parts == 1 || operation.src.empty()) continue;
         pieces = std::lcm(pieces, parts / std::gcd(parts, operation.src.front().size));
@@ -62,19 +62,20 @@ void cut(std::vector<Chunks>& all, const Share& share, int pieces) {
 
 /// Cuts all chunks of a plan into smaller chunks, so that each thread block of a group has whole
 /// chunks of each shared operation. kUnsupported: a capsule cannot have that many chunks.
-Status cut_into_shares(Plan& plan) {
+Status cut_into_shares(MscclppPlan& plan) {
     const std::vector<At> operations = all_operations(plan);
     PCCL_ASSIGN_OR_RETURN(const int pieces, pieces_of(plan, operations));
     long long moved = 0;
     for (const At& at : operations) {
-        Operation& operation = plan.gpus[static_cast<std::size_t>(at.gpu)].blocks[at.block][at.op];
+        PlanOperation& operation =
+            plan.gpus[static_cast<std::size_t>(at.gpu)].blocks[at.block][at.op];
         cut(operation.src, operation.share, pieces);
         cut(operation.dst, operation.share, pieces);
         for (const Chunks& chunks : operation.dst) moved += chunks.size;
         if (pieces > 1 && moved > kMostMoved) return too_many(plan, at);
     }
     plan.chunks *= pieces;
-    for (Gpu& gpu : plan.gpus) gpu.scratch_chunks *= pieces;
+    for (PlanGpu& gpu : plan.gpus) gpu.scratch_chunks *= pieces;
     return Status::ok();
 }
 
@@ -87,17 +88,17 @@ namespace {
 template <typename Made>
 Result<Made> converted(std::string_view json, std::string_view file,
                        const std::function<Result<Made>(const msccl::Algo&)>& convert) {
-    PCCL_ASSIGN_OR_RETURN(mscclpp::Plan plan, mscclpp::read_plan(json, file));
+    PCCL_ASSIGN_OR_RETURN(mscclpp::MscclppPlan plan, mscclpp::read_plan(json, file));
     PCCL_TRY(mscclpp::cut_into_shares(plan));
-    PCCL_ASSIGN_OR_RETURN(const mscclpp::Execution execution, mscclpp::execute(plan));
+    PCCL_ASSIGN_OR_RETURN(const mscclpp::RunResult execution, mscclpp::execute(plan));
     return convert(mscclpp::two_sided(plan, execution));
 }
 
 }  // namespace
 
-Result<Capsule> import_mscclpp(std::string_view json, std::string_view file,
-                               std::string_view name) {
-    return converted<Capsule>(json, file, [&](const msccl::Algo& algo) {
+Result<VerifiedCapsule> import_mscclpp(std::string_view json, std::string_view file,
+                                       std::string_view name) {
+    return converted<VerifiedCapsule>(json, file, [&](const msccl::Algo& algo) {
         return msccl::capsule_of(algo, name, "imported from an MSCCL++ plan");
     });
 }

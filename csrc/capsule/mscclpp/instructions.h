@@ -8,7 +8,7 @@
 
 namespace pccl::capsule::mscclpp {
 
-enum class Kind : std::uint8_t {
+enum class InstructionKind : std::uint8_t {
     kNothing,  // nop, flush: lanes are ordered anyway
     kBarrier,  // among thread blocks of one GPU
     kAcquire,
@@ -20,15 +20,15 @@ enum class Kind : std::uint8_t {
 };
 
 /// Chunks of an operation that are packets: data and a flag, for which a reader waits.
-enum class Packets : std::uint8_t { kNone, kAll, kAllButFirst };
+enum class PacketChunks : std::uint8_t { kNone, kAll, kAllButFirst };
 
 struct Instruction {
     std::string_view name;
-    Kind kind{};
-    Packets read = Packets::kNone;     // of src
-    Packets written = Packets::kNone;  // of dst
-    bool signals = false;              // after its transfer
-    bool forwards = false;             // one chunk of src to each of dst
+    InstructionKind kind{};
+    PacketChunks read = PacketChunks::kNone;     // of src
+    PacketChunks written = PacketChunks::kNone;  // of dst
+    bool signals = false;                        // after its transfer
+    bool forwards = false;                       // one chunk of src to each of dst
 };
 
 /// Returns an instruction; null if capsules do not support it.

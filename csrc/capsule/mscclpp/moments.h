@@ -33,14 +33,14 @@ class VectorClock {
 };
 
 /// Operation on which others depend, with the clocks of its thread block at that time.
-struct Moment {
+struct ClockedOperation {
     At at{};
     std::size_t block = 0;  // counted over all GPUs
     std::size_t order = 0;  // among all operations
     VectorClock known;
     VectorClock carried;
 };
-using MomentPtr = std::shared_ptr<const Moment>;
+using MomentPtr = std::shared_ptr<const ClockedOperation>;
 
 /// Chunks that a GPU wrote to another GPU.
 struct Written {
@@ -67,7 +67,7 @@ struct Packet {
 };
 
 /// Last operation that wrote a chunk.
-struct Writer {
+struct LastWrite {
     At at{};
     std::size_t block = 0;  // counted over all GPUs
     std::size_t ops = 0;    // operations of the thread block up to it; 0: none
@@ -77,13 +77,13 @@ struct Writer {
 struct BarrierArrivals {
     std::vector<MomentPtr> come{};
     MomentPtr met{};
-    [[nodiscard]] bool is_full(const Operation& barrier) const {
+    [[nodiscard]] bool is_full(const PlanOperation& barrier) const {
         return std::cmp_greater_equal(come.size(), barrier.blocks_to_meet);
     }
 };
 
 /// Thread block with its clocks.
-struct Block {
+struct ClockedBlock {
     At next{};
     VectorClock known;
     VectorClock carried;

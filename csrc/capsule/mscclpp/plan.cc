@@ -13,21 +13,21 @@ std::string label_of(Rank gpu, std::size_t block, std::string_view number, std::
     return concat("gpu ", gpu, ", threadblock ", block, ", op ", number, " (", name, ")");
 }
 
-std::string Plan::place_of(const At& at) const {
-    const Gpu& of = gpu(at.gpu);
+std::string MscclppPlan::place_of(const At& at) const {
+    const PlanGpu& of = gpu(at.gpu);
     if (at.block >= of.blocks.size() || at.op >= of.blocks[at.block].size())
         return concat(file, ":", of.line, ": gpu ", at.gpu);
-    const Operation& found = operation(at);
+    const PlanOperation& found = operation(at);
     return concat(file, ":", found.line, ": ",
                   label_of(at.gpu, at.block, found.number, found.name));
 }
 
-int Plan::chunks_in(Rank rank, Buffer buffer) const {
+int MscclppPlan::chunks_in(Rank rank, Buffer buffer) const {
     if (buffer == Buffer::kScratch) return gpu(rank).scratch_chunks;
     return schedule::blocks(kind, buffer, static_cast<int>(gpus.size())) * chunks;
 }
 
-Chunks Plan::home_of(const Chunks& named) const {
+Chunks MscclppPlan::home_of(const Chunks& named) const {
     if (!in_place || named.buffer == Buffer::kScratch) return named;
     const int inputs = chunks_in(named.rank, Buffer::kInput);
     const int outputs = chunks_in(named.rank, Buffer::kOutput);
@@ -38,7 +38,7 @@ Chunks Plan::home_of(const Chunks& named) const {
     return home;
 }
 
-std::vector<At> all_operations(const Plan& plan) {
+std::vector<At> all_operations(const MscclppPlan& plan) {
     std::vector<At> all;
     for (Rank rank = 0; std::cmp_less(rank, plan.gpus.size()); ++rank)
         for (std::size_t block = 0; block < plan.gpu(rank).blocks.size(); ++block)

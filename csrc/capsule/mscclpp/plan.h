@@ -30,11 +30,11 @@ struct Chunks {
 enum class ChannelType : std::uint8_t { kMemory, kPort, kSwitch };
 
 /// Connection number `nth` of its type from a GPU to `peer`; the peer uses the same number.
-struct Channel {
+struct PlanChannel {
     ChannelType type{};
     Rank peer = 0;
     int nth = 0;
-    auto operator<=>(const Channel&) const = default;
+    auto operator<=>(const PlanChannel&) const = default;
 };
 
 /// Share of an operation that a thread block performs, if several share it.
@@ -43,23 +43,23 @@ struct Share {
     int parts = 1;
 };
 
-struct Operation {
+struct PlanOperation {
     std::string_view name;
     std::string number;  // "5" in its thread block, "5.2" in a loop
     int line = 0;        // of the file
-    Kind kind{};
+    InstructionKind kind{};
     bool signals = false;  // after its transfer
     Share share{};
     std::vector<Chunks> src{};
     std::vector<Chunks> dst{};
-    std::vector<Channel> channels{};
+    std::vector<PlanChannel> channels{};
     std::vector<int> ids{};  // of semaphores, or of a barrier
     int blocks_to_meet = 0;  // at a barrier
 };
 
-using ThreadBlock = std::vector<Operation>;
+using ThreadBlock = std::vector<PlanOperation>;
 
-struct Gpu {
+struct PlanGpu {
     int line = 0;  // of the file
     int scratch_chunks = 0;
     std::vector<int> semaphores{};  // initial values
@@ -74,7 +74,7 @@ struct At {
     auto operator<=>(const At&) const = default;
 };
 
-struct Plan {
+struct MscclppPlan {
     std::string name;
     std::string file;  // name of the plan in error messages
     std::optional<schedule::MessageProtocol> protocol;
@@ -82,13 +82,15 @@ struct Plan {
     bool in_place = false;
     int chunks = 1;  // of a block
     schedule::SizeRange sizes{};
-    std::vector<Gpu> gpus;  // by rank
+    std::vector<PlanGpu> gpus;  // by rank
 
-    [[nodiscard]] const Gpu& gpu(Rank rank) const { return gpus[static_cast<std::size_t>(rank)]; }
+    [[nodiscard]] const PlanGpu& gpu(Rank rank) const {
+        return gpus[static_cast<std::size_t>(rank)];
+    }
     [[nodiscard]] const ThreadBlock& block(const At& at) const {
         return gpu(at.gpu).blocks[at.block];
     }
-    [[nodiscard]] const Operation& operation(const At& at) const { return block(at)[at.op]; }
+    [[nodiscard]] const PlanOperation& operation(const At& at) const { return block(at)[at.op]; }
     /// Returns a place for error messages: "plan.json:12: gpu 0, threadblock 0, op 5 (put)"; the
     /// place of the GPU if there is no such operation.
     [[nodiscard]] std::string place_of(const At& at) const;
@@ -99,7 +101,7 @@ struct Plan {
 };
 
 /// Returns all operations, GPU by GPU and thread block by thread block.
-[[nodiscard]] std::vector<At> all_operations(const Plan& plan);
+[[nodiscard]] std::vector<At> all_operations(const MscclppPlan& plan);
 
 /// Returns "gpu 0, threadblock 0, op 5 (put)".
 [[nodiscard]] std::string label_of(Rank gpu, std::size_t block, std::string_view number,

@@ -3,14 +3,14 @@
 
 namespace pccl::capsule::mscclpp {
 
-Result<std::string> Value::text(const char* key) const {
+Result<std::string> PlanValue::text(const char* key) const {
     if (!has(key)) return refuse("has no \"", key, "\"");
     const json& found = (*value_)[key];
     if (!found.is_string()) return refuse("\"", key, "\" is no text");
     return found.get<std::string>();
 }
 
-Status Value::boolean(const char* key, bool& value) const {
+Status PlanValue::boolean(const char* key, bool& value) const {
     if (!has(key)) return Status::ok();
     const json& found = (*value_)[key];
     if (!found.is_boolean()) return refuse("\"", key, "\" is neither true nor false");
@@ -18,15 +18,15 @@ Status Value::boolean(const char* key, bool& value) const {
     return Status::ok();
 }
 
-Result<Value> Value::object(const char* key) const {
+Result<PlanValue> PlanValue::object(const char* key) const {
     if (!has(key)) return refuse("has no \"", key, "\"");
     const json& found = (*value_)[key];
     if (!found.is_object()) return refuse("\"", key, "\" is no object");
     return member(found);
 }
 
-Result<std::vector<Value>> Value::list(const char* key, std::size_t most) const {
-    std::vector<Value> all;
+Result<std::vector<PlanValue>> PlanValue::list(const char* key, std::size_t most) const {
+    std::vector<PlanValue> all;
     if (!has(key)) return all;
     const json& found = (*value_)[key];
     if (!found.is_array() || found.size() > most)
@@ -35,10 +35,10 @@ Result<std::vector<Value>> Value::list(const char* key, std::size_t most) const 
     return all;
 }
 
-Result<std::vector<int>> Value::numbers(const char* key, int most) const {
-    PCCL_ASSIGN_OR_RETURN(const std::vector<Value> all, list(key, kMostNamed));
+Result<std::vector<int>> PlanValue::numbers(const char* key, int most) const {
+    PCCL_ASSIGN_OR_RETURN(const std::vector<PlanValue> all, list(key, kMostNamed));
     std::vector<int> found;
-    for (const Value& each : all) {
+    for (const PlanValue& each : all) {
         found.emplace_back();
         PCCL_TRY(each.number(each.get(), key, 0, most, found.back()));
     }

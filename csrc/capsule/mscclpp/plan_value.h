@@ -16,16 +16,16 @@
 
 namespace pccl::capsule::mscclpp {
 
-class Value {
+class PlanValue {
    public:
     /// Refers to the whole document. `document` and `file` must outlive this value, and all values
     /// that are derived from it.
-    Value(const LinedJson& document, std::string_view file)
+    PlanValue(const LinedJson& document, std::string_view file)
         : document_(&document), value_(&document.root()), file_(file), line_(1) {}
 
     /// Returns this value with a label for error messages: "gpu 0, threadblock 0".
-    [[nodiscard]] Value called(std::string label) const {
-        Value named = *this;
+    [[nodiscard]] PlanValue called(std::string label) const {
+        PlanValue named = *this;
         named.label_ = std::move(label);
         return named;
     }
@@ -61,9 +61,9 @@ class Value {
         if (!has(key)) return refuse("has no \"", key, "\"");
         return number((*value_)[key], key, least, most, value);
     }
-    [[nodiscard]] Result<Value> object(const char* key) const;
+    [[nodiscard]] Result<PlanValue> object(const char* key) const;
     /// Returns a list; empty if the key is absent.
-    [[nodiscard]] Result<std::vector<Value>> list(const char* key, std::size_t most) const;
+    [[nodiscard]] Result<std::vector<PlanValue>> list(const char* key, std::size_t most) const;
     /// Returns numbers from 0 to `most`, at most kMostNamed; empty if the key is absent.
     [[nodiscard]] Result<std::vector<int>> numbers(const char* key, int most) const;
     /// Returns the value as text, for error messages.
@@ -72,8 +72,8 @@ class Value {
     static constexpr std::size_t kMostNamed = 1024;  // of chunks or channels, in one operation
 
    private:
-    [[nodiscard]] Value member(const json& found) const {
-        Value member = *this;
+    [[nodiscard]] PlanValue member(const json& found) const {
+        PlanValue member = *this;
         member.value_ = &found;
         if (const int line = document_->line_of(found); line > 0) member.line_ = line;
         return member;

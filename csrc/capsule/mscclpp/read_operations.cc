@@ -16,44 +16,44 @@ constexpr std::size_t kMostOperations = 1U << 18U;
 // Limit over all operations, so that a traversal takes bounded time.
 constexpr long long kMostCounted = 1LL << 24U;
 
-void mark(std::vector<Chunks>& all, Packets packets) {
-    for (std::size_t i = packets == Packets::kAllButFirst ? 1 : 0; i < all.size(); ++i)
-        all[i].are_packets = packets != Packets::kNone;
+void mark(std::vector<Chunks>& all, PacketChunks packets) {
+    for (std::size_t i = packets == PacketChunks::kAllButFirst ? 1 : 0; i < all.size(); ++i)
+        all[i].are_packets = packets != PacketChunks::kNone;
 }
 
-Status over_a_switch(const Value& op) {
+Status over_a_switch(const PlanValue& op) {
     return op.cannot("needs a switch channel (multicast); capsules have memory and port channels");
 }
 
-Status read_share(const Value& op, Share& share) {
+Status read_share(const PlanValue& op, Share& share) {
     if (!op.has("tbg_info")) return Status::ok();
-    PCCL_ASSIGN_OR_RETURN(const Value info, op.object("tbg_info"));
+    PCCL_ASSIGN_OR_RETURN(const PlanValue info, op.object("tbg_info"));
     PCCL_TRY(info.needed("tbg_size", 1, kMostParts, share.parts));
     return info.needed("tb_id", 0, share.parts - 1, share.part);
 }
 
-Status read_channels(const Value& op, ChannelType type, const BlockTables& tables,
-                     const Instruction& instruction, Operation& made) {
+Status read_channels(const PlanValue& op, ChannelType type, const BlockTables& tables,
+                     const Instruction& instruction, PlanOperation& made) {
     const auto known = tables.channels.find(type);
     const int count = known == tables.channels.end() ? 0 : static_cast<int>(known->second.size());
     PCCL_ASSIGN_OR_RETURN(const auto ids, op.numbers("channel_ids", count - 1));
     for (const int id : ids) made.channels.push_back(known->second[static_cast<std::size_t>(id)]);
-    const bool needs =
-        instruction.kind == Kind::kSignal || instruction.kind == Kind::kWait || instruction.signals;
+    const bool needs = instruction.kind == InstructionKind::kSignal ||
+                       instruction.kind == InstructionKind::kWait || instruction.signals;
     return needs && ids.empty() ? op.refuse("names no \"channel_ids\"") : Status::ok();
 }
 
-Status check_operands(const Value& op, const Operation& made, Rank gpu) {
-    if (made.kind != Kind::kMove && made.kind != Kind::kReduce) {
+Status check_operands(const PlanValue& op, const PlanOperation& made, Rank gpu) {
+    if (made.kind != InstructionKind::kMove && made.kind != InstructionKind::kReduce) {
         if (made.src.empty() && made.dst.empty()) return Status::ok();
         return op.refuse("moves nothing, but has src_buff or dst_buff");
     }
     if (made.src.empty() || made.dst.empty()) return op.refuse("has no src_buff or dst_buff");
-    if (made.kind == Kind::kMove && made.src.size() != made.dst.size())
+    if (made.kind == InstructionKind::kMove && made.src.size() != made.dst.size())
         return op.refuse("has ", made.src.size(), " src_buff and ", made.dst.size(), " dst_buff");
-    if (made.kind == Kind::kReduce && made.dst.front().rank != gpu)
+    if (made.kind == InstructionKind::kReduce && made.dst.front().rank != gpu)
         return op.refuse("reduces into the memory of another GPU");
-    for (std::size_t i = 0; made.kind == Kind::kMove && i < made.src.size(); ++i)
+    for (std::size_t i = 0; made.kind == InstructionKind::kMove && i < made.src.size(); ++i)
         if (made.src[i].rank != gpu && made.dst[i].rank != gpu)
             return op.refuse("moves chunks between two other GPUs");
     for (const auto* side : {&made.src, &made.dst})
@@ -66,25 +66,25 @@ Status check_operands(const Value& op, const Operation& made, Rank gpu) {
 
 }  // namespace
 
-Result<ThreadBlock> OperationReader::read_block(const Value& block, Rank gpu, std::size_t number,
-                                                const GpuTables& tables) {
+Result<ThreadBlock> OperationReader::read_block(const PlanValue& block, Rank gpu,
+                                                std::size_t number, const GpuTables& tables) {
     PCCL_ASSIGN_OR_RETURN(const BlockTables own, tables_of_block(block, tables));
     ThreadBlock made;
     PCCL_TRY(read_all(block, {.gpu = gpu, .block = number, .tables = own}, made));
     return made;
 }
 
-Status OperationReader::read_all(const Value& of, const Within& within, ThreadBlock& made) {
+Status OperationReader::read_all(const PlanValue& of, const Within& within, ThreadBlock& made) {
     PCCL_ASSIGN_OR_RETURN(const auto ops, of.list("ops", kMostOperations));
     for (std::size_t i = 0; i < ops.size(); ++i) {
         if (++operations_ > kMostOperations)
             return of.refuse("the plan has more than ", kMostOperations, " operations");
-        const Value& each = ops[i];
+        const PlanValue& each = ops[i];
         const std::string name = each.has("name") && each.get()["name"].is_string()
                                      ? each.get()["name"].get<std::string>()
                                      : "";
         const std::string number = concat(within.prefix, i);
-        const Value op = each.called(label_of(within.gpu, within.block, number, shown(name)));
+        const PlanValue op = each.called(label_of(within.gpu, within.block, number, shown(name)));
         if (name == "pipeline") {
             PCCL_TRY(read_loop(op, within, number, made));
             continue;
@@ -92,7 +92,7 @@ Status OperationReader::read_all(const Value& of, const Within& within, ThreadBl
         if (needs_switch(name)) return over_a_switch(op);
         const Instruction* const instruction = instruction_called(name);
         if (instruction == nullptr) return op.cannot("is no instruction that capsules have");
-        PCCL_ASSIGN_OR_RETURN(Operation operation, read(op, within, *instruction));
+        PCCL_ASSIGN_OR_RETURN(PlanOperation operation, read(op, within, *instruction));
         operation.number = number;
         made.push_back(std::move(operation));
     }
@@ -101,10 +101,10 @@ Status OperationReader::read_all(const Value& of, const Within& within, ThreadBl
 
 /// Reads a loop as one iteration. A loop processes its chunks in units of bytes. Data of one unit
 /// takes one iteration; for larger data, the executor of a capsule cuts the data into windows.
-Status OperationReader::read_loop(const Value& op, const Within& within, const std::string& number,
-                                  ThreadBlock& made) {
+Status OperationReader::read_loop(const PlanValue& op, const Within& within,
+                                  const std::string& number, ThreadBlock& made) {
     if (within.is_loop()) return op.refuse("is in another pipeline");
-    PCCL_ASSIGN_OR_RETURN(const Value context, op.object("iter_context"));
+    PCCL_ASSIGN_OR_RETURN(const PlanValue context, op.object("iter_context"));
     Within loop{.gpu = within.gpu,
                 .block = within.block,
                 .tables = within.tables,
@@ -113,20 +113,19 @@ Status OperationReader::read_loop(const Value& op, const Within& within, const s
     return read_all(op, loop, made);
 }
 
-Result<Operation> OperationReader::read(const Value& op, const Within& within,
-                                        const Instruction& instruction) {
+Result<PlanOperation> OperationReader::read(const PlanValue& op, const Within& within,
+                                            const Instruction& instruction) {
     if (op.has("reduce_op") && op.get()["reduce_op"] != "sum")
-        return op.cannot(
-            "\"reduce_op\" is ", op.shown_at("reduce_op"),
-            "; callers choose the reduction of a capsule, so a plan must have \"sum\"");
-    Operation made{.name = instruction.name,
-                   .number = {},
-                   .line = op.line(),
-                   .kind = instruction.kind,
-                   .signals = instruction.signals};
+        return op.cannot("\"reduce_op\" is ", op.shown_at("reduce_op"),
+                         "; callers of a capsule choose, and plans say sum");
+    PlanOperation made{.name = instruction.name,
+                       .number = {},
+                       .line = op.line(),
+                       .kind = instruction.kind,
+                       .signals = instruction.signals};
     PCCL_TRY(read_share(op, made.share));
     PCCL_TRY(read_moved(op, within, instruction, made));
-    if (made.kind == Kind::kBarrier) {
+    if (made.kind == InstructionKind::kBarrier) {
         PCCL_TRY(op.needed("barrier_id", 0, kMostIndex, made.ids.emplace_back()));
         PCCL_TRY(op.needed("num_threadblocks", 1, kMostIndex, made.blocks_to_meet));
     } else {
@@ -135,8 +134,8 @@ Result<Operation> OperationReader::read(const Value& op, const Within& within,
     return made;
 }
 
-Status OperationReader::read_moved(const Value& op, const Within& within,
-                                   const Instruction& instruction, Operation& made) {
+Status OperationReader::read_moved(const PlanValue& op, const Within& within,
+                                   const Instruction& instruction, PlanOperation& made) {
     ChannelType type{};
     if (op.has("channel_type") && op.get()["channel_type"] != "none") {
         PCCL_ASSIGN_OR_RETURN(type, type_of(op, "channel_type"));
@@ -156,10 +155,10 @@ Status OperationReader::read_moved(const Value& op, const Within& within,
     return Status::ok();
 }
 
-Status OperationReader::read_chunks(const Value& op, const char* key, const Within& within,
+Status OperationReader::read_chunks(const PlanValue& op, const char* key, const Within& within,
                                     ChannelType type, std::vector<Chunks>& chunks) {
-    PCCL_ASSIGN_OR_RETURN(const std::vector<Value> all, op.list(key, Value::kMostNamed));
-    for (const Value& each : all) {
+    PCCL_ASSIGN_OR_RETURN(const std::vector<PlanValue> all, op.list(key, PlanValue::kMostNamed));
+    for (const PlanValue& each : all) {
         if (each.has("switch_channel_id")) return over_a_switch(op);
         Chunks made{.rank = within.gpu};
         if (each.has("buffer_id")) {
@@ -168,7 +167,7 @@ Status OperationReader::read_chunks(const Value& op, const char* key, const With
                 known == within.tables.remotes.end() ? 0 : static_cast<int>(known->second.size());
             int id = 0;
             PCCL_TRY(each.needed("buffer_id", 0, count - 1, id));
-            const Remote& remote = known->second[static_cast<std::size_t>(id)];
+            const RemoteBuffer& remote = known->second[static_cast<std::size_t>(id)];
             made.rank = remote.rank;
             made.buffer = remote.buffer;
         } else {

@@ -20,8 +20,8 @@ class OperationReader {
    public:
     /// Reads the operations of a thread block of `gpu`, which has `tables`. Expands loops as one
     /// iteration. Errors contain line and operation.
-    [[nodiscard]] Result<ThreadBlock> read_block(const Value& block, Rank gpu, std::size_t number,
-                                                 const GpuTables& tables);
+    [[nodiscard]] Result<ThreadBlock> read_block(const PlanValue& block, Rank gpu,
+                                                 std::size_t number, const GpuTables& tables);
 
    private:
     /// Context of an operation: its thread block, and its loop, if any.
@@ -34,14 +34,14 @@ class OperationReader {
         [[nodiscard]] bool is_loop() const { return !prefix.empty(); }
     };
 
-    [[nodiscard]] Status read_all(const Value& of, const Within& within, ThreadBlock& made);
-    [[nodiscard]] Status read_loop(const Value& op, const Within& within, const std::string& number,
-                                   ThreadBlock& made);
-    [[nodiscard]] Result<Operation> read(const Value& op, const Within& within,
-                                         const Instruction& instruction);
-    [[nodiscard]] Status read_moved(const Value& op, const Within& within,
-                                    const Instruction& instruction, Operation& made);
-    [[nodiscard]] Status read_chunks(const Value& op, const char* key, const Within& within,
+    [[nodiscard]] Status read_all(const PlanValue& of, const Within& within, ThreadBlock& made);
+    [[nodiscard]] Status read_loop(const PlanValue& op, const Within& within,
+                                   const std::string& number, ThreadBlock& made);
+    [[nodiscard]] Result<PlanOperation> read(const PlanValue& op, const Within& within,
+                                             const Instruction& instruction);
+    [[nodiscard]] Status read_moved(const PlanValue& op, const Within& within,
+                                    const Instruction& instruction, PlanOperation& made);
+    [[nodiscard]] Status read_chunks(const PlanValue& op, const char* key, const Within& within,
                                      ChannelType type, std::vector<Chunks>& chunks);
 
     long long counted_ = 0;

@@ -22,13 +22,13 @@ constexpr std::size_t kMostBytes = 8U << 20U;
 constexpr int kMostChunks = 1 << 20;
 constexpr int kMostBlocks = 1024;
 
-class Reader {
+class MscclppReader {
    public:
-    explicit Reader(std::string_view file) : file_(file) {}
+    explicit MscclppReader(std::string_view file) : file_(file) {}
 
-    Result<Plan> read(const LinedJson& document) {
-        const Value top(document, file_);
-        Plan plan;
+    Result<MscclppPlan> read(const LinedJson& document) {
+        const PlanValue top(document, file_);
+        MscclppPlan plan;
         plan.file = file_;
         PCCL_ASSIGN_OR_RETURN(plan.name, top.text("name"));
         PCCL_ASSIGN_OR_RETURN(const std::string protocol, top.text("protocol"));
@@ -41,18 +41,18 @@ class Reader {
         plan.kind = *kind;
         PCCL_TRY(top.boolean("inplace", plan.in_place));
         PCCL_TRY(read_sizes(top, plan));
-        PCCL_ASSIGN_OR_RETURN(const std::vector<Value> gpus,
+        PCCL_ASSIGN_OR_RETURN(const std::vector<PlanValue> gpus,
                               top.list("gpus", schedule::kMostRanks));
         if (gpus.empty()) return top.refuse("has no \"gpus\"");
         PCCL_TRY(check_version(gpus.front()));
         ranks_ = static_cast<int>(gpus.size());
-        for (const Value& gpu : gpus) PCCL_TRY(read_gpu(gpu, plan));
+        for (const PlanValue& gpu : gpus) PCCL_TRY(read_gpu(gpu, plan));
         PCCL_TRY(check_places(plan));
         return plan;
     }
 
    private:
-    static Status read_sizes(const Value& top, Plan& plan) {
+    static Status read_sizes(const PlanValue& top, MscclppPlan& plan) {
         constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
         PCCL_TRY(top.number<std::uint64_t>("min_message_size", 0, kMostSize, plan.sizes.least));
         PCCL_TRY(top.number<std::uint64_t>("max_message_size", 0, kMost, plan.sizes.most));
@@ -63,33 +63,33 @@ class Reader {
     }
 
     /// Plans have no format version; the format changed with MSCCL++ 0.8.
-    static Status check_version(const Value& gpu) {
+    static Status check_version(const PlanValue& gpu) {
         if (!gpu.has("inputChunks") && !gpu.has("chunkGroups")) return Status::ok();
         return gpu.called("gpu 0").cannot(
             "has \"inputChunks\", so the plan is of MSCCL++ before 0.8; write it again with the "
             "language of 0.8 or later, which has \"input_chunks\"");
     }
 
-    Status read_gpu(const Value& value, Plan& plan) {
+    Status read_gpu(const PlanValue& value, MscclppPlan& plan) {
         const auto rank = static_cast<Rank>(plan.gpus.size());
-        const Value gpu = value.called(concat("gpu ", rank));
+        const PlanValue gpu = value.called(concat("gpu ", rank));
         int id = 0;
         PCCL_TRY(gpu.needed("id", 0, ranks_ - 1, id));
         if (id != rank) return gpu.refuse("\"id\" is ", id, " where ", rank, " follows");
         PCCL_TRY(read_chunks(gpu, plan));
-        Gpu& made = plan.gpus.emplace_back(Gpu{.line = gpu.line()});
+        PlanGpu& made = plan.gpus.emplace_back(PlanGpu{.line = gpu.line()});
         PCCL_TRY(gpu.number("scratch_chunks", 0, kMostChunks, made.scratch_chunks));
         scratch_ += made.scratch_chunks;
         if (scratch_ > kMostPlaces)
             return gpu.refuse("the GPUs have more than ", kMostPlaces, " chunks of scratch");
-        PCCL_ASSIGN_OR_RETURN(const std::vector<Value> semaphores,
-                              gpu.list("semaphores", Value::kMostNamed));
-        for (const Value& each : semaphores)
+        PCCL_ASSIGN_OR_RETURN(const std::vector<PlanValue> semaphores,
+                              gpu.list("semaphores", PlanValue::kMostNamed));
+        for (const PlanValue& each : semaphores)
             PCCL_TRY(each.number("init_value", 0, kMostChunks, made.semaphores.emplace_back()));
         PCCL_ASSIGN_OR_RETURN(const GpuTables tables, tables_of_gpu(gpu, ranks_));
-        PCCL_ASSIGN_OR_RETURN(const std::vector<Value> blocks,
+        PCCL_ASSIGN_OR_RETURN(const std::vector<PlanValue> blocks,
                               gpu.list("threadblocks", kMostBlocks));
-        for (const Value& block : blocks) {
+        for (const PlanValue& block : blocks) {
             PCCL_ASSIGN_OR_RETURN(ThreadBlock operations,
                                   operations_.read_block(block, rank, made.blocks.size(), tables));
             made.blocks.push_back(std::move(operations));
@@ -98,7 +98,7 @@ class Reader {
     }
 
     /// Reads the chunks, whose number is the same on all GPUs.
-    Status read_chunks(const Value& gpu, Plan& plan) const {
+    Status read_chunks(const PlanValue& gpu, MscclppPlan& plan) const {
         int chunks = 0;
         const std::array<std::pair<const char*, Buffer>, 2> sides{
             {{"input_chunks", Buffer::kInput}, {"output_chunks", Buffer::kOutput}}};
@@ -127,7 +127,7 @@ class Reader {
     }
 
     /// Checks that each operation uses existing chunks.
-    static Status check_places(const Plan& plan) {
+    static Status check_places(const MscclppPlan& plan) {
         for (const At& at : all_operations(plan))
             for (const auto* side : {&plan.operation(at).src, &plan.operation(at).dst})
                 for (const Chunks& chunks : *side) {
@@ -149,11 +149,11 @@ class Reader {
 
 }  // namespace
 
-Result<Plan> read_plan(std::string_view text, std::string_view file) {
+Result<MscclppPlan> read_plan(std::string_view text, std::string_view file) {
     if (text.size() > kMostBytes)
         return Status::invalid_argument(concat(file, ": has more than ", kMostBytes, " bytes"));
     PCCL_ASSIGN_OR_RETURN(const LinedJson document, LinedJson::parse(text, file));
-    return Reader(file).read(document);
+    return MscclppReader(file).read(document);
 }
 
 }  // namespace pccl::capsule::mscclpp

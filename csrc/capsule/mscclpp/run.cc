@@ -14,8 +14,8 @@ constexpr std::size_t kMostWaits = 1U << 18U;
 
 }  // namespace
 
-Run::Run(const Plan& plan) : plan_(plan), written_(plan.gpus.size()) {
-    for (const Gpu& gpu : plan.gpus) {
+PlanRun::PlanRun(const MscclppPlan& plan) : plan_(plan), written_(plan.gpus.size()) {
+    for (const PlanGpu& gpu : plan.gpus) {
         first_.push_back(count_);
         count_ += gpu.blocks.size();
     }
@@ -28,7 +28,7 @@ Run::Run(const Plan& plan) : plan_(plan), written_(plan.gpus.size()) {
         }
 }
 
-Result<Execution> Run::run() {
+Result<RunResult> PlanRun::run() {
     while (!ready_.empty()) {
         const std::size_t block = ready_.front();
         ready_.pop_front();
@@ -39,7 +39,7 @@ Result<Execution> Run::run() {
     return std::move(made_);
 }
 
-Status Run::run_block(std::size_t number) {
+Status PlanRun::run_block(std::size_t number) {
     self_ = number;
     for (At& at = self().next; at.op < plan_.block(at).size(); ++at.op) {
         now_.reset();
@@ -54,30 +54,30 @@ Status Run::run_block(std::size_t number) {
     return Status::ok();
 }
 
-const MomentPtr& Run::now() {
+const MomentPtr& PlanRun::now() {
     if (now_) return now_;
     kept_ += 2 * count_;
-    now_ = std::make_shared<const Moment>(Moment{.at = at(),
-                                                 .block = self_,
-                                                 .order = order_,
-                                                 .known = self().known,
-                                                 .carried = self().carried});
+    now_ = std::make_shared<const ClockedOperation>(ClockedOperation{.at = at(),
+                                                                     .block = self_,
+                                                                     .order = order_,
+                                                                     .known = self().known,
+                                                                     .carried = self().carried});
     return now_;
 }
 
-std::optional<Event> Run::missing(const Operation& op) {
-    if (op.kind == Kind::kBarrier) return missing_block(op);
-    std::map<Event, std::size_t> needed;
-    for (const Event& event : awaited_by(op, gpu()))
+std::optional<PlanEvent> PlanRun::missing(const PlanOperation& op) {
+    if (op.kind == InstructionKind::kBarrier) return missing_block(op);
+    std::map<PlanEvent, std::size_t> needed;
+    for (const PlanEvent& event : awaited_by(op, gpu()))
         if (++needed[event] > come(event).count()) return event;
     for (const Chunks& src : op.src)
         for (int i = 0; src.are_packets && src.rank == gpu() && i < src.size; ++i)
-            if (!packets_.contains(Event::packet(src, i))) return Event::packet(src, i);
+            if (!packets_.contains(PlanEvent::packet(src, i))) return PlanEvent::packet(src, i);
     return std::nullopt;
 }
 
-std::optional<Event> Run::missing_block(const Operation& op) {
-    const Event barrier = Event::barrier(gpu(), op.ids.front());
+std::optional<PlanEvent> PlanRun::missing_block(const PlanOperation& op) {
+    const PlanEvent barrier = PlanEvent::barrier(gpu(), op.ids.front());
     auto& arrivals = self().arrivals;
     if (!arrivals) {
         auto& current = barriers_[barrier];
@@ -91,20 +91,20 @@ std::optional<Event> Run::missing_block(const Operation& op) {
     return barrier;
 }
 
-Run::Come& Run::come(const Event& event) {
+PlanRun::Come& PlanRun::come(const PlanEvent& event) {
     const auto [found, is_first] = come_.try_emplace(event);
     const auto& semaphores = plan_.gpu(event.gpu).semaphores;
-    if (is_first && event.kind == Event::Kind::kSemaphore &&
+    if (is_first && event.kind == PlanEvent::EventType::kSemaphore &&
         std::cmp_less(event.a, semaphores.size()))
         found->second.free =
             static_cast<std::size_t>(semaphores[static_cast<std::size_t>(event.a)]);
     return found->second;
 }
 
-Status Run::perform(const Operation& op) {
+Status PlanRun::perform(const PlanOperation& op) {
     ++order_;
-    if (op.kind == Kind::kBarrier) pass_barrier();
-    for (const Event& event : awaited_by(op, gpu())) take(event);
+    if (op.kind == InstructionKind::kBarrier) pass_barrier();
+    for (const PlanEvent& event : awaited_by(op, gpu())) take(event);
     for (std::size_t i = 0; i < op.src.size(); ++i) {
         const Chunks& src = op.src[i];
         if (src.rank != gpu())
@@ -118,12 +118,12 @@ Status Run::perform(const Operation& op) {
     PCCL_TRY(write(op));
     for (Packet* const packet : std::exchange(taken_, {})) packet->read = now();
     for (WrittenTo::Received* const each : std::exchange(received_, {})) each->at = now();
-    for (const Event& event : events_of(op, gpu())) happen(event);
+    for (const PlanEvent& event : events_of(op, gpu())) happen(event);
     self().carried.reach(self_, at().op + 1);
     return Status::ok();
 }
 
-void Run::pass_barrier() {
+void PlanRun::pass_barrier() {
     const auto arrivals = std::exchange(self().arrivals, nullptr);
     if (arrivals->met) {
         learn(*arrivals->met);
@@ -133,10 +133,10 @@ void Run::pass_barrier() {
     self().known.reach(self_, at().op + 1);
     arrivals->met = now();
     now_.reset();
-    wake(Event::barrier(gpu(), operation().ids.front()));
+    wake(PlanEvent::barrier(gpu(), operation().ids.front()));
 }
 
-void Run::take(const Event& event) {
+void PlanRun::take(const PlanEvent& event) {
     Come& of = come(event);
     ++taken_of_[event];
     if (of.free > 0) {
@@ -145,7 +145,7 @@ void Run::take(const Event& event) {
     }
     const MomentPtr moment = std::move(of.moments.front());
     of.moments.pop_front();
-    if (event.kind == Event::Kind::kSemaphore) {
+    if (event.kind == PlanEvent::EventType::kSemaphore) {
         learn(*moment);
         return;
     }
@@ -153,20 +153,21 @@ void Run::take(const Event& event) {
     signals_[{moment->block, gpu()}].push_back(moment);
 }
 
-void Run::happen(const Event& event) {
-    if (event.kind == Event::Kind::kSignal || event.kind == Event::Kind::kSemaphore)
+void PlanRun::happen(const PlanEvent& event) {
+    if (event.kind == PlanEvent::EventType::kSignal ||
+        event.kind == PlanEvent::EventType::kSemaphore)
         come(event).moments.push_back(now());
-    if (event.kind != Event::Kind::kBarrier) wake(event);
+    if (event.kind != PlanEvent::EventType::kBarrier) wake(event);
 }
 
-void Run::wake(const Event& event) {
+void PlanRun::wake(const PlanEvent& event) {
     const auto found = asleep_.find(event);
     if (found == asleep_.end()) return;
     for (const std::size_t block : found->second) ready_.push_back(block);
     asleep_.erase(found);
 }
 
-Status Run::check_all_ended() {
+Status PlanRun::check_all_ended() {
     std::map<std::size_t, Stalled> stalled;
     for (const auto& [event, sleepers] : asleep_)
         for (const std::size_t block : sleepers) {
@@ -177,12 +178,12 @@ Status Run::check_all_ended() {
     return stalled.empty() ? Status::ok() : explain_stall(plan_, stalled);
 }
 
-Status Run::check_all_signalled() const {
+Status PlanRun::check_all_told() const {
     for (std::size_t to = 0; to < written_.size(); ++to)
         for (const auto& [block, all] : written_[to]) {
-            if (all.unsignalled.empty()) continue;
-            const At& at = all.unsignalled.front().at->at;
-            const Moment* const signal = signal_of(static_cast<Rank>(to), block, at.op);
+            if (all.untold.empty()) continue;
+            const At& at = all.untold.front().at->at;
+            const ClockedOperation* const signal = signal_of(static_cast<Rank>(to), block, at.op);
             return Status::unsupported(
                 concat(plan_.place_of(signal == nullptr ? at : signal->at),
                        signal == nullptr ? ": writes to gpu " : ": signals its writes to gpu ", to,
@@ -192,14 +193,14 @@ Status Run::check_all_signalled() const {
     return Status::ok();
 }
 
-const Moment* Run::signal_of(Rank to, std::size_t block, std::size_t op) const {
+const ClockedOperation* PlanRun::signal_of(Rank to, std::size_t block, std::size_t op) const {
     for (const auto& [event, of] : come_)
-        if (event.kind == Event::Kind::kSignal && event.gpu == to)
+        if (event.kind == PlanEvent::EventType::kSignal && event.gpu == to)
             for (const MomentPtr& moment : of.moments)
                 if (op < moment->known[block]) return moment.get();
     return nullptr;
 }
 
-Result<Execution> execute(const Plan& plan) { return Run(plan).run(); }
+Result<RunResult> execute(const MscclppPlan& plan) { return PlanRun(plan).run(); }
 
 }  // namespace pccl::capsule::mscclpp

@@ -13,43 +13,43 @@ constexpr std::size_t kMostPackets = 1U << 20U;
 
 }  // namespace
 
-void Run::observe(const Moment& moment) {
+void PlanRun::hear(const ClockedOperation& moment) {
     compared_ += count_;
     self().known.merge(moment.known);
 }
 
-void Run::learn(const Moment& moment) {
-    observe(moment);
+void PlanRun::learn(const ClockedOperation& moment) {
+    hear(moment);
     wait_for(moment.block, moment.known[moment.block]);
     carry(moment);
 }
 
-void Run::carry(const Moment& moment) {
+void PlanRun::carry(const ClockedOperation& moment) {
     compared_ += count_;
     self().carried.merge(moment.carried);
 }
 
-void Run::wait_for(std::size_t block, std::size_t ops) {
+void PlanRun::wait_for(std::size_t block, std::size_t ops) {
     if (block == self_ || self().carried[block] >= ops) return;
     self().carried.reach(block, ops);
     made_.waits[at()].push_back({block - first_[static_cast<std::size_t>(gpu())], ops});
     ++waits_;
 }
 
-void Run::wait_for_known() {
+void PlanRun::wait_for_known() {
     const std::size_t first = first_[static_cast<std::size_t>(gpu())];
     for (std::size_t i = 0; i < plan_.gpu(gpu()).blocks.size(); ++i)
         wait_for(first + i, self().known[first + i]);
 }
 
-void Run::receive(const Written& written) {
+void PlanRun::receive(const Written& written) {
     made_.deliveries.push_back(
         {.src = written.src, .dst = written.dst, .sent = written.at->at, .received = at()});
     note_writer(written.dst);
     carry(*written.at);
 }
 
-void Run::receive_signalled() {
+void PlanRun::receive_told() {
     for (auto& [block, all] : written_[static_cast<std::size_t>(gpu())]) {
         const std::size_t known = self().known[block];
         std::size_t& seen = self().seen[block];
@@ -64,23 +64,23 @@ void Run::receive_signalled() {
     }
 }
 
-Status Run::read(const Operation& op, std::size_t i) {
+Status PlanRun::read(const PlanOperation& op, std::size_t i) {
     const Chunks& src = op.src[i];
-    const Chunks& dst = op.kind == Kind::kReduce ? op.dst.front() : op.dst[i];
+    const Chunks& dst = op.kind == InstructionKind::kReduce ? op.dst.front() : op.dst[i];
     const MomentPtr signal = last_signal_of(src.rank);
     if (!signal) return refuse("reads memory of gpu ", src.rank, " without a wait for it");
     // A sum that is made in parts must begin with whole chunks of its own GPU.
-    const bool has_parts = op.kind == Kind::kMove || op.src.front().rank == gpu();
-    const Writer whole{signal->at, signal->block, signal->at.op + 1};
+    const bool has_parts = op.kind == InstructionKind::kMove || op.src.front().rank == gpu();
+    const LastWrite whole{signal->at, signal->block, signal->at.op + 1};
     const Chunks home = plan_.home_of(src);
     const auto sender_of = [&](int k) {
-        const Writer& writer = writer_of(home, k);
+        const LastWrite& writer = writer_of(home, k);
         const std::size_t known =
             writer.block == signal->block ? whole.ops : signal->carried[writer.block];
         return has_parts && writer.ops > known ? writer : whole;
     };
     for (int begin = 0, end = 0; begin < src.size; begin = end) {
-        const Writer sender = sender_of(begin);
+        const LastWrite sender = sender_of(begin);
         for (end = begin + 1; end < src.size && sender_of(end).at == sender.at;) ++end;
         Chunks part = src;
         Chunks to = dst;
@@ -93,7 +93,7 @@ Status Run::read(const Operation& op, std::size_t i) {
     return Status::ok();
 }
 
-MomentPtr Run::last_signal_of(Rank rank) {
+MomentPtr PlanRun::last_signal_of(Rank rank) {
     MomentPtr last;
     const std::size_t first = first_[static_cast<std::size_t>(rank)];
     for (std::size_t i = 0; i < plan_.gpu(rank).blocks.size(); ++i) {
@@ -108,34 +108,34 @@ MomentPtr Run::last_signal_of(Rank rank) {
     return last;
 }
 
-void Run::receive_read(const Chunks& src, const Chunks& dst, const Writer& sender) {
+void PlanRun::receive_read(const Chunks& src, const Chunks& dst, const LastWrite& sender) {
     made_.deliveries.push_back(
         {.src = src, .dst = dst, .sent = sender.at, .received = at(), .is_read = true});
     note_writer(dst);
     self().carried.reach(sender.block, sender.ops - 1);
 }
 
-Writer& Run::writer_of(const Chunks& chunks, int i) {
+LastWrite& PlanRun::writer_of(const Chunks& chunks, int i) {
     auto& writers = writers_[{chunks.rank, chunks.buffer}];
     if (writers.empty())
         writers.resize(static_cast<std::size_t>(plan_.chunks_in(chunks.rank, chunks.buffer)));
     return writers[static_cast<std::size_t>(chunks.index) + static_cast<std::size_t>(i)];
 }
 
-void Run::note_writer(const Chunks& dst) {
+void PlanRun::note_writer(const Chunks& dst) {
     const Chunks home = plan_.home_of(dst);
     for (int i = 0; i < dst.size; ++i) writer_of(home, i) = {at(), self_, at().op + 1};
 }
 
-void Run::take_packets(const Chunks& src) {
+void PlanRun::take_packets(const Chunks& src) {
     std::optional<Written> message;
-    const Moment* known = nullptr;
+    const ClockedOperation* known = nullptr;
     for (int i = 0; i < src.size; ++i) {
-        Packet& packet = packets_.at(Event::packet(src, i));
+        Packet& packet = packets_.at(PlanEvent::packet(src, i));
         const Written& written = packet.written;
         const bool is_own = written.at->at.gpu == gpu();
         if (is_own || packet.read) {
-            const Moment& moment = is_own ? *written.at : *packet.read;
+            const ClockedOperation& moment = is_own ? *written.at : *packet.read;
             if (std::exchange(known, &moment) != &moment) learn(moment);
             continue;
         }
@@ -155,15 +155,15 @@ void Run::take_packets(const Chunks& src) {
     if (message) receive_packets(*message);
 }
 
-void Run::receive_packets(const Written& message) {
-    observe(*message.at);
+void PlanRun::receive_packets(const Written& message) {
+    hear(*message.at);
     receive(message);
 }
 
-Status Run::write(const Operation& op) {
+Status PlanRun::write(const PlanOperation& op) {
     for (std::size_t i = 0; i < op.dst.size(); ++i) {
         const Chunks& dst = op.dst[i];
-        const Chunks& src = op.kind == Kind::kReduce ? op.dst.front() : op.src[i];
+        const Chunks& src = op.kind == InstructionKind::kReduce ? op.dst.front() : op.src[i];
         if (dst.rank == gpu()) note_writer(dst);
         if (dst.are_packets)
             PCCL_TRY(write_packets(src, dst));
@@ -174,7 +174,7 @@ Status Run::write(const Operation& op) {
     return Status::ok();
 }
 
-Status Run::write_packets(const Chunks& src, const Chunks& dst) {
+Status PlanRun::write_packets(const Chunks& src, const Chunks& dst) {
     if (packets_.size() + static_cast<std::size_t>(dst.size) > kMostPackets)
         return refuse("there are more packets than are put in order");
     for (int i = 0; i < dst.size; ++i) {
@@ -182,7 +182,7 @@ Status Run::write_packets(const Chunks& src, const Chunks& dst) {
         written.src.index += i;
         written.dst.index += i;
         written.src.size = written.dst.size = 1;
-        if (!packets_.try_emplace(Event::packet(dst, i), Packet{.written = std::move(written)})
+        if (!packets_.try_emplace(PlanEvent::packet(dst, i), Packet{.written = std::move(written)})
                  .second)
             return refuse("writes packets to ", to_string(dst.buffer), "[", dst.index + i,
                           "] of gpu ", dst.rank, " a second time, which one is read is unknown");

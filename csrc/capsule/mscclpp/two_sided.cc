@@ -16,8 +16,8 @@ namespace pccl::capsule::mscclpp {
 namespace {
 
 using msccl::Algo;
-using msccl::Span;
-using msccl::Step;
+using msccl::AlgoStep;
+using msccl::ChunkSpan;
 using schedule::Action;
 
 using BlockPair = std::tuple<Rank, Rank, std::size_t, std::size_t>;
@@ -64,11 +64,11 @@ void assign_channels(std::vector<Delivery>& deliveries) {
     }
 }
 
-Span span_of(const Chunks& chunks) { return {chunks.buffer, chunks.index}; }
+ChunkSpan span_of(const Chunks& chunks) { return {chunks.buffer, chunks.index}; }
 
 /// Messages of each operation, in order.
-struct Messages {
-    explicit Messages(std::vector<Delivery> deliveries) {
+struct OperationMessages {
+    explicit OperationMessages(std::vector<Delivery> deliveries) {
         assign_channels(deliveries);
         std::ranges::sort(deliveries, sent_before);
         for (const Delivery& each : deliveries) sent[each.sent].push_back(each);
@@ -89,11 +89,11 @@ std::vector<Delivery> those_of(const std::map<At, std::vector<Delivery>>& all, c
 /// Translation of one plan's programs, one operation after the other.
 class Translation {
    public:
-    Translation(const Plan& plan, const Execution& execution, std::vector<At>& places)
+    Translation(const MscclppPlan& plan, const RunResult& execution, std::vector<At>& places)
         : plan_(plan), execution_(execution), messages_(execution.deliveries), places_(places) {}
 
-    msccl::Gpu gpu(Rank rank) {
-        const Gpu& gpu = plan_.gpu(rank);
+    msccl::AlgoGpu gpu(Rank rank) {
+        const PlanGpu& gpu = plan_.gpu(rank);
         at_ = {rank, 0, 0};
         made_ = {.origin = origin(), .scratch_chunks = gpu.scratch_chunks, .blocks = {}};
         first_step_.assign(gpu.blocks.size(), {});
@@ -111,25 +111,25 @@ class Translation {
     }
 
    private:
-    std::vector<Step>& steps() { return made_.blocks.back().steps; }
+    std::vector<AlgoStep>& steps() { return made_.blocks.back().steps; }
 
     /// Returns the place in the plan from which a step originates.
-    msccl::Origin origin() {
+    msccl::FileOffset origin() {
         places_.push_back(at_);
-        return static_cast<msccl::Origin>(places_.size()) - 1;
+        return static_cast<msccl::FileOffset>(places_.size()) - 1;
     }
 
-    void perform(const Operation& operation) {
+    void perform(const PlanOperation& operation) {
         const std::size_t before = steps().size();
         for (const Delivery& each : those_of(messages_.received, at_)) receive(each);
-        if (operation.kind == Kind::kMove) move(operation);
-        if (operation.kind == Kind::kReduce) reduce(operation);
+        if (operation.kind == InstructionKind::kMove) move(operation);
+        if (operation.kind == InstructionKind::kReduce) reduce(operation);
         for (const Delivery& each : those_of(messages_.sent, at_)) send(each);
         if (steps().size() == before && execution_.waits.contains(at_))
             add(Action::kNop, {}, {}, 0);
     }
 
-    Step& add(Action action, const Span& src, const Span& dst, int count) {
+    AlgoStep& add(Action action, const ChunkSpan& src, const ChunkSpan& dst, int count) {
         steps().push_back(
             {.origin = origin(), .action = action, .src = src, .dst = dst, .count = count});
         return steps().back();
@@ -142,7 +142,7 @@ class Translation {
                                                                          each.channel};
     }
 
-    void move(const Operation& operation) {
+    void move(const PlanOperation& operation) {
         for (std::size_t i = 0; i < operation.src.size(); ++i)
             if (operation.src[i].rank == at_.gpu && operation.dst[i].rank == at_.gpu)
                 add(Action::kCopy, span_of(operation.src[i]), span_of(operation.dst[i]),
@@ -151,7 +151,7 @@ class Translation {
     }
 
     /// Reduces into the first of dst, starting with its present content if it is one of src.
-    void reduce(const Operation& operation) {
+    void reduce(const PlanOperation& operation) {
         const Chunks& sum = operation.dst.front();
         const auto is_sum = [&](const Chunks& each) {
             return each.rank == sum.rank && each.buffer == sum.buffer && each.index == sum.index;
@@ -163,7 +163,7 @@ class Translation {
         const bool has_sum = std::ranges::any_of(operation.src, is_sum);
         const auto is_whole = [&](const Delivery& each) { return each.dst.size == sum.size; };
         const std::vector<Delivery> reads = those_of(messages_.read, at_);
-        std::optional<Span> begun;
+        std::optional<ChunkSpan> begun;
         if (has_sum) begun = span_of(sum);
         auto next = own.begin();
         if (!begun && next != own.end()) {
@@ -174,10 +174,10 @@ class Translation {
             }
         }
         for (const Delivery& each : reads) {
-            Span with = begun.value_or(Span{});
+            ChunkSpan with = begun.value_or(ChunkSpan{});
             with.offset += each.dst.index - sum.index;
-            Step& step = add(begun ? Action::kRecvReduce : Action::kRecv, with, span_of(each.dst),
-                             each.dst.size);
+            AlgoStep& step = add(begun ? Action::kRecvReduce : Action::kRecv, with,
+                                 span_of(each.dst), each.dst.size);
             step.from = {each.sent.gpu, each.channel};
             if (is_whole(each)) begun = span_of(sum);
         }
@@ -194,7 +194,7 @@ class Translation {
         const auto end = execution_.waits.lower_bound({rank + 1, 0, 0});
         for (auto each = execution_.waits.lower_bound({rank, 0, 0}); each != end; ++each) {
             const auto& [at, waits] = *each;
-            Step& step = made_.blocks[at.block].steps[first_step_[at.block][at.op]];
+            AlgoStep& step = made_.blocks[at.block].steps[first_step_[at.block][at.op]];
             for (const Wait& wait : waits)
                 if (const std::size_t steps = first_step_[wait.block][wait.ops]; steps > 0)
                     step.after.push_back(
@@ -202,18 +202,18 @@ class Translation {
         }
     }
 
-    const Plan& plan_;
-    const Execution& execution_;
-    const Messages messages_;
+    const MscclppPlan& plan_;
+    const RunResult& execution_;
+    const OperationMessages messages_;
     std::vector<At>& places_;
-    msccl::Gpu made_;
+    msccl::AlgoGpu made_;
     At at_;
     std::vector<std::vector<std::size_t>> first_step_;  // by block and operation, with the end
 };
 
 }  // namespace
 
-Algo two_sided(const Plan& plan, const Execution& execution) {
+Algo two_sided(const MscclppPlan& plan, const RunResult& execution) {
     std::vector<At> places;
     Translation translation(plan, execution, places);
     Algo algo{.name = plan.name,
@@ -228,7 +228,7 @@ Algo two_sided(const Plan& plan, const Execution& execution) {
               .place = {}};
     for (Rank rank = 0; std::cmp_less(rank, plan.gpus.size()); ++rank)
         algo.gpus.push_back(translation.gpu(rank));
-    algo.place = [&plan, places = std::move(places)](msccl::Origin origin) {
+    algo.place = [&plan, places = std::move(places)](msccl::FileOffset origin) {
         return origin < 0 ? plan.file : plan.place_of(places[static_cast<std::size_t>(origin)]);
     };
     return algo;

@@ -11,6 +11,6 @@ namespace pccl::capsule::mscclpp {
 
 /// Makes a lane of each thread block: for each operation its waits, receives, local work and sends.
 /// `plan` must outlive the program, which uses its places.
-[[nodiscard]] msccl::Algo two_sided(const Plan& plan, const Execution& execution);
+[[nodiscard]] msccl::Algo two_sided(const MscclppPlan& plan, const RunResult& execution);
 
 }  // namespace pccl::capsule::mscclpp

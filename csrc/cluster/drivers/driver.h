@@ -49,9 +49,9 @@ struct Readiness {
 
 /// Driver of one switch. Not thread-safe. After kTimeout, kPeerLost, or kUnavailable while
 /// connecting, the outcome of a step is unknown; after any other error the step was not done.
-class PCCL_API Driver {
+class PCCL_API SwitchDriver {
    public:
-    virtual ~Driver() = default;
+    virtual ~SwitchDriver() = default;
 
     /// Returns the capability of a connected switch.
     [[nodiscard]] virtual Commitment commitment() const = 0;

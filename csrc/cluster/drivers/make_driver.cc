@@ -12,7 +12,7 @@
 namespace pccl::cluster {
 namespace {
 
-class FabricDriver final : public Driver {
+class FabricDriver final : public SwitchDriver {
    public:
     [[nodiscard]] Commitment commitment() const override { return Commitment::kConfirmed; }
 
@@ -49,9 +49,9 @@ Result<std::unique_ptr<netconf::ByteStream>> open_stream(const Management& manag
 
 }  // namespace
 
-std::unique_ptr<Driver> make_fabric_driver() { return std::make_unique<FabricDriver>(); }
+std::unique_ptr<SwitchDriver> make_fabric_driver() { return std::make_unique<FabricDriver>(); }
 
-Result<std::unique_ptr<Driver>> make_driver(const SwitchDescription& of) {
+Result<std::unique_ptr<SwitchDriver>> make_driver(const SwitchDescription& of) {
     if (of.is_in_process) return make_fabric_driver();
     return make_netconf_driver(
         *find_dialect(of.dialect), [management = of.management] { return open_stream(management); },

@@ -14,12 +14,13 @@
 namespace pccl::cluster {
 
 /// Makes a fabric without circuits.
-[[nodiscard]] PCCL_API std::unique_ptr<Driver> make_fabric_driver();
+[[nodiscard]] PCCL_API std::unique_ptr<SwitchDriver> make_fabric_driver();
 
 /// Makes the driver of a switch; tests pass their own function.
-using MakeDriver = std::function<Result<std::unique_ptr<Driver>>(const SwitchDescription&)>;
+using MakeDriver = std::function<Result<std::unique_ptr<SwitchDriver>>(const SwitchDescription&)>;
 /// Makes a driver over SSH, or a fabric in this process. The host name is resolved when the driver
 /// connects.
-[[nodiscard]] PCCL_API Result<std::unique_ptr<Driver>> make_driver(const SwitchDescription& of);
+[[nodiscard]] PCCL_API Result<std::unique_ptr<SwitchDriver>> make_driver(
+    const SwitchDescription& of);
 
 }  // namespace pccl::cluster

@@ -20,15 +20,15 @@ using netconf::Datastore;
 /// Purpose of a reply.
 enum class Purpose { kCarriedOut, kCircuits, kLight, kLocked, kCandidate, kRunning };
 
-struct Operation {
+struct NetconfOperation {
     // NOLINTNEXTLINE(google-explicit-constructor): most are no more than XML
-    Operation(std::string text, Purpose what = Purpose::kCarriedOut)
+    NetconfOperation(std::string text, Purpose what = Purpose::kCarriedOut)
         : xml(std::move(text)), purpose(what) {}
 
     std::string xml;
     Purpose purpose;
 };
-using Operations = std::deque<Operation>;
+using Operations = std::deque<NetconfOperation>;
 
 /// Returns the name of the operation that is the root of `xml`.
 std::string name_in(std::string_view xml) {
@@ -40,7 +40,7 @@ std::vector<int> sorted(std::vector<int> ports) {
     return ports;
 }
 
-class NetconfDriver final : public Driver {
+class NetconfDriver final : public SwitchDriver {
    public:
     NetconfDriver(const Dialect& dialect, OpenStream open, std::vector<int> ports)
         : dialect_(dialect), open_(std::move(open)), ports_(sorted(std::move(ports))) {}
@@ -111,7 +111,7 @@ class NetconfDriver final : public Driver {
         fault_ = stream.status();
         has_lock_ = false;
         if (stream.is_ok())
-            session_ = std::make_unique<netconf::Session>(std::move(stream).value());
+            session_ = std::make_unique<netconf::NetconfSession>(std::move(stream).value());
     }
 
     [[nodiscard]] Operations operations_of(Step step) const {
@@ -314,8 +314,8 @@ class NetconfDriver final : public Driver {
 
     const Dialect& dialect_;
     const OpenStream open_;
-    const std::vector<int> ports_;               // in ascending order
-    std::unique_ptr<netconf::Session> session_;  // null: not connected
+    const std::vector<int> ports_;                      // in ascending order
+    std::unique_ptr<netconf::NetconfSession> session_;  // null: not connected
     Step step_ = Step::kConnect;
     Intent intent_;
     Operations waiting_;  // of the step; the first is in flight if is_awaiting_reply_
@@ -335,8 +335,8 @@ class NetconfDriver final : public Driver {
 
 }  // namespace
 
-std::unique_ptr<Driver> make_netconf_driver(const Dialect& dialect, OpenStream open,
-                                            std::vector<int> ports) {
+std::unique_ptr<SwitchDriver> make_netconf_driver(const Dialect& dialect, OpenStream open,
+                                                  std::vector<int> ports) {
     return std::make_unique<NetconfDriver>(dialect, std::move(open), std::move(ports));
 }
 

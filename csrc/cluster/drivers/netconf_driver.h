@@ -27,8 +27,7 @@ namespace pccl::cluster {
 using OpenStream = std::function<Result<std::unique_ptr<netconf::ByteStream>>()>;
 
 /// Makes a driver that uses only `ports`; empty: all ports.
-[[nodiscard]] PCCL_API std::unique_ptr<Driver> make_netconf_driver(const Dialect& dialect,
-                                                                   OpenStream open,
-                                                                   std::vector<int> ports = {});
+[[nodiscard]] PCCL_API std::unique_ptr<SwitchDriver> make_netconf_driver(
+    const Dialect& dialect, OpenStream open, std::vector<int> ports = {});
 
 }  // namespace pccl::cluster

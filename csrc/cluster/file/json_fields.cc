@@ -30,7 +30,7 @@ const Json* JsonFields::member(std::string_view key) {
     return found == object_.end() || found->is_null() ? nullptr : &*found;
 }
 
-void JsonFields::number(std::string_view key, long& into, const Range& range) {
+void JsonFields::number(std::string_view key, long& into, const NumberRange& range) {
     const Json* const value = member(key);
     if (value == nullptr) return;
     const bool fits = value->is_number_integer() &&

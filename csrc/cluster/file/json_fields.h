@@ -15,7 +15,7 @@ namespace pccl::cluster {
 
 using Json = nlohmann::json;
 
-struct Range {
+struct NumberRange {
     long low = 0;
     long high = 0;
 };
@@ -26,7 +26,7 @@ class JsonFields {
     JsonFields(const Json& object, std::string place);
 
     /// Reads an optional value; `into` is unchanged if the member is missing.
-    void number(std::string_view key, long& into, const Range& range);
+    void number(std::string_view key, long& into, const NumberRange& range);
     void flag(std::string_view key, bool& into);
     /// Reads at most kMostText bytes, without control characters.
     void text(std::string_view key, std::string& into);

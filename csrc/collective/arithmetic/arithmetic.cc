@@ -46,9 +46,9 @@ std::size_t index(DataType type) { return static_cast<std::size_t>(type); }
 
 }  // namespace
 
-std::span<const Level> levels() {
+std::span<const KernelLevel> levels() {
 #if defined(__x86_64__)
-    static constexpr std::array<Level, 3> kLevels = {
+    static constexpr std::array<KernelLevel, 3> kLevels = {
         {{"baseline", &kBaselineKernels}, {"avx2", &kAvx2Kernels}, {"avx512", &kAvx512Kernels}}};
     static const std::size_t usable = [] {
         __builtin_cpu_init();
@@ -61,7 +61,7 @@ std::span<const Level> levels() {
     }();
     return std::span(kLevels).first(usable);
 #else
-    static constexpr std::array<Level, 1> kLevels = {{{"baseline", &kBaselineKernels}}};
+    static constexpr std::array<KernelLevel, 1> kLevels = {{{"baseline", &kBaselineKernels}}};
     return kLevels;
 #endif
 }

@@ -33,14 +33,14 @@ struct Kernels {
     std::array<UnifyNans, kDataTypes> unify_nans{};
 };
 
-struct Level {
+struct KernelLevel {
     const char* name;  // "baseline", "avx2", "avx512"
     const Kernels* kernels;
 };
 
 /// Returns the levels that this machine can run, slowest first; never empty. All give bitwise equal
 /// results, except for NaNs of sums and products.
-[[nodiscard]] std::span<const Level> levels();
+[[nodiscard]] std::span<const KernelLevel> levels();
 
 extern const Kernels kBaselineKernels;
 #if defined(__x86_64__)

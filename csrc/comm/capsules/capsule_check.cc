@@ -15,7 +15,7 @@ namespace {
 
 using schedule::PartSource;
 
-Status check_group(const CommunicatorOptions& options) {
+Status check_group(const CommunicatorImplOptions& options) {
     if (options.network == nullptr)
         return Status::unsupported(
             "it switches phases, and this group is on no cluster: give it one (cluster=), or set "
@@ -41,7 +41,7 @@ Status check_links(const schedule::ScheduleSource& source, const schedule::Shape
 
 }  // namespace
 
-Status check_phases(const capsule::Capsule& capsule, const CommunicatorOptions& options,
+Status check_phases(const capsule::VerifiedCapsule& capsule, const CommunicatorImplOptions& options,
                     const PhasedGroup& group) {
     PCCL_TRY(check_group(options));
     for (const PartSource& part : capsule.parts()) {
@@ -53,8 +53,8 @@ Status check_phases(const capsule::Capsule& capsule, const CommunicatorOptions& 
     return Status::ok();
 }
 
-Status check_present_links(const capsule::Capsule& capsule, const CommunicatorOptions& options,
-                           const PhasedGroup& group) {
+Status check_present_links(const capsule::VerifiedCapsule& capsule,
+                           const CommunicatorImplOptions& options, const PhasedGroup& group) {
     const std::string phase = options.network == nullptr ? "" : options.network->phase();
     if (phase.empty()) return Status::ok();
     PCCL_ASSIGN_OR_RETURN(const auto links, options.network->links_in(phase, group));
@@ -65,7 +65,7 @@ Status check_present_links(const capsule::Capsule& capsule, const CommunicatorOp
         concat(fits.message(), ": load the capsule in a phase that has it"));
 }
 
-Status add_parts(const capsule::Capsule& capsule, schedule::Catalogue& catalogue) {
+Status add_parts(const capsule::VerifiedCapsule& capsule, schedule::Catalogue& catalogue) {
     std::vector<schedule::SourcePtr> parts;
     for (PartSource& each : capsule.parts())
         if (each.source != nullptr) parts.push_back(std::move(each.source));

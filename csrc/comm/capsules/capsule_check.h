@@ -14,16 +14,17 @@ namespace pccl::comm {
 
 /// Returns kUnsupported if the group switches no network; kInvalidArgument if the network lacks a
 /// phase that the capsule names, or a link that a rank needs there.
-[[nodiscard]] Status check_phases(const capsule::Capsule& capsule,
-                                  const CommunicatorOptions& options, const PhasedGroup& group);
+[[nodiscard]] Status check_phases(const capsule::VerifiedCapsule& capsule,
+                                  const CommunicatorImplOptions& options, const PhasedGroup& group);
 
 /// Checks the capsule against the current phase of the group. Returns ok when the group is in no
 /// phase, as without a cluster.
-[[nodiscard]] Status check_present_links(const capsule::Capsule& capsule,
-                                         const CommunicatorOptions& options,
+[[nodiscard]] Status check_present_links(const capsule::VerifiedCapsule& capsule,
+                                         const CommunicatorImplOptions& options,
                                          const PhasedGroup& group);
 
 /// Adds the parts of a capsule to a catalogue. Errors are those of schedule::Catalogue::add().
-[[nodiscard]] Status add_parts(const capsule::Capsule& capsule, schedule::Catalogue& catalogue);
+[[nodiscard]] Status add_parts(const capsule::VerifiedCapsule& capsule,
+                               schedule::Catalogue& catalogue);
 
 }  // namespace pccl::comm

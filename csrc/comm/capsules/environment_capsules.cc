@@ -19,8 +19,8 @@ namespace pccl::comm {
 namespace {
 
 namespace fs = std::filesystem;
-using capsule::Capsule;
 using capsule::CapsuleFile;
+using capsule::VerifiedCapsule;
 
 constexpr std::size_t kMostFiles = 256;
 
@@ -57,10 +57,10 @@ Result<std::vector<std::string>> files_of(std::string_view paths) {
         concat("it names ", files.size(), " files; at most ", kMostFiles, " are read"));
 }
 
-Result<Capsule> usable_in(const Result<CapsuleFile>& file, int ranks) {
+Result<VerifiedCapsule> usable_in(const Result<CapsuleFile>& file, int ranks) {
     PCCL_TRY(file.status());
     PCCL_TRY(capsule::check_trusted(*file));
-    PCCL_ASSIGN_OR_RETURN(Capsule capsule, file->for_ranks(ranks));
+    PCCL_ASSIGN_OR_RETURN(VerifiedCapsule capsule, file->for_ranks(ranks));
     if (!capsule.switches_phases()) return capsule;
     return Status::unsupported(
         concat("capsule ", capsule.description().name,
@@ -69,9 +69,9 @@ Result<Capsule> usable_in(const Result<CapsuleFile>& file, int ranks) {
 
 }  // namespace
 
-Result<std::vector<Capsule>> environment_capsules(std::string_view paths, int ranks) {
+Result<std::vector<VerifiedCapsule>> environment_capsules(std::string_view paths, int ranks) {
     PCCL_ASSIGN_OR_RETURN(const std::vector<std::string> files, files_of(paths));
-    std::vector<Capsule> capsules;
+    std::vector<VerifiedCapsule> capsules;
     for (const std::string& path : files) {
         const auto file = CapsuleFile::read(path);
         // Proving takes long, and users with many groups list capsules for each.
@@ -83,16 +83,16 @@ Result<std::vector<Capsule>> environment_capsules(std::string_view paths, int ra
             capsules.push_back(*usable);
     }
     // The order must not depend on the file names, which may differ between hosts.
-    std::ranges::sort(capsules, {}, [](const Capsule& each) {
+    std::ranges::sort(capsules, {}, [](const VerifiedCapsule& each) {
         return std::pair(each.description().name, each.file_digest());
     });
     return capsules;
 }
 
-std::uint64_t digest_of(const std::vector<Capsule>& capsules) {
+std::uint64_t digest_of(const std::vector<VerifiedCapsule>& capsules) {
     if (capsules.empty()) return 0;
     Digest digest;
-    for (const Capsule& each : capsules) digest.add(sys::to_hex(each.file_digest()));
+    for (const VerifiedCapsule& each : capsules) digest.add(sys::to_hex(each.file_digest()));
     return digest.value();
 }
 
@@ -107,11 +107,11 @@ Status check_same_capsules(const std::vector<bootstrap::Endpoint>& endpoints) {
 }
 
 std::shared_ptr<const schedule::Catalogue> with_capsules(
-    const std::shared_ptr<const schedule::Catalogue>& known, const std::vector<Capsule>& capsules,
-    const Tuning& tuning) {
+    const std::shared_ptr<const schedule::Catalogue>& known,
+    const std::vector<VerifiedCapsule>& capsules, const Tuning& tuning) {
     if (capsules.empty()) return known;
     auto catalogue = std::make_shared<schedule::Catalogue>(*known);
-    for (const Capsule& each : capsules) {
+    for (const VerifiedCapsule& each : capsules) {
         schedule::SourcePtr source = each.source();
         if (tuning.has_measured(*source)) source = each.source(capsule::kByName);
         if (const Status added = catalogue->add(std::move(source)); !added.is_ok())

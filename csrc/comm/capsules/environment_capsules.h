@@ -19,11 +19,11 @@ namespace pccl::comm {
 /// folders of files *.capsule, separated by ":". Files that are no capsule are logged and skipped.
 /// kUnavailable if a path does not exist or is neither file nor folder; kInvalidArgument for too
 /// many files.
-[[nodiscard]] Result<std::vector<capsule::Capsule>> environment_capsules(std::string_view paths,
-                                                                         int ranks);
+[[nodiscard]] Result<std::vector<capsule::VerifiedCapsule>> environment_capsules(
+    std::string_view paths, int ranks);
 
 /// Returns a digest of all capsules; 0 for none.
-[[nodiscard]] std::uint64_t digest_of(const std::vector<capsule::Capsule>& capsules);
+[[nodiscard]] std::uint64_t digest_of(const std::vector<capsule::VerifiedCapsule>& capsules);
 /// Returns kMismatch naming the ranks that have other capsules than rank 0.
 [[nodiscard]] Status check_same_capsules(const std::vector<bootstrap::Endpoint>& endpoints);
 
@@ -32,6 +32,6 @@ namespace pccl::comm {
 /// sizes that they state.
 [[nodiscard]] std::shared_ptr<const schedule::Catalogue> with_capsules(
     const std::shared_ptr<const schedule::Catalogue>& known,
-    const std::vector<capsule::Capsule>& capsules, const Tuning& tuning);
+    const std::vector<capsule::VerifiedCapsule>& capsules, const Tuning& tuning);
 
 }  // namespace pccl::comm

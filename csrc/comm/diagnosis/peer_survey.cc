@@ -53,23 +53,23 @@ Status PeerSurvey::at_first_hand(const RankStatus& answer, Deadline deadline) co
     return has_reason ? whole->broken : answer.broken;
 }
 
-PeerHealth PeerSurvey::health_of(Rank rank, Deadline deadline) const {
-    const auto answer = query(rank, deadline);
-    PeerHealth health{.rank = rank};
+SurveyedPeer PeerSurvey::health_of(Rank rank, Deadline deadline) const {
+    const auto answer = ask(rank, deadline);
+    SurveyedPeer health{.rank = rank};
     if (answer.is_ok()) {
         health.detail = answer->broken.message();
         health.rank_status = *answer;
         health.last_sign = Duration::zero();
         const Shrinking& theirs = answer->shrinking;
-        const bool has_gone_on = theirs.stage == Shrinking::Stage::kDecided &&
-                                 theirs.pact != self_.shrinking().published().pact;
+        const bool has_gone_on = theirs.stage == Shrinking::ShrinkStage::kDecided &&
+                                 theirs.pact != self_.shrinking().told().pact;
         if (!has_gone_on) return health;
-        health.state = PeerHealth::State::kGone;
+        health.state = SurveyedPeer::Liveness::kGone;
         health.detail = gone_on(rank, theirs).message();
         return health;
     }
     const bool is_gone = answer.status().code() == StatusCode::kPeerLost;
-    health.state = is_gone ? PeerHealth::State::kGone : PeerHealth::State::kSilent;
+    health.state = is_gone ? SurveyedPeer::Liveness::kGone : SurveyedPeer::Liveness::kSilent;
     health.detail = answer.status().message();
     if (const TimePoint last = last_sign_of(rank); last != TimePoint{})
         health.last_sign = system_clock().now() - last;

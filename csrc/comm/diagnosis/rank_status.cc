@@ -58,7 +58,7 @@ Status read(ByteReader& in, OtherGroupWait& other_group_wait) {
 
 void write(ByteWriter& out, const Shrinking& shrinking) {
     out.u8(static_cast<std::uint8_t>(shrinking.stage));
-    if (shrinking.stage == Shrinking::Stage::kNone) return;
+    if (shrinking.stage == Shrinking::ShrinkStage::kNone) return;
     out.i64(shrinking.lost);
     out.raw(std::as_bytes(std::span(shrinking.call)));
     out.raw(std::as_bytes(std::span(shrinking.list)));
@@ -72,10 +72,10 @@ Status read(ByteReader& in, Shrinking& shrinking) {
     std::int64_t lost = 0;
     std::uint32_t staying = 0;
     PCCL_TRY(in.u8(stage));
-    if (stage > static_cast<std::uint8_t>(Shrinking::Stage::kDecided))
+    if (stage > static_cast<std::uint8_t>(Shrinking::ShrinkStage::kDecided))
         return Status::invalid_argument(concat("stage ", int{stage}, " of a shrink"));
-    shrinking.stage = static_cast<Shrinking::Stage>(stage);
-    if (shrinking.stage == Shrinking::Stage::kNone) return Status::ok();
+    shrinking.stage = static_cast<Shrinking::ShrinkStage>(stage);
+    if (shrinking.stage == Shrinking::ShrinkStage::kNone) return Status::ok();
     PCCL_TRY(in.i64(lost));
     PCCL_TRY(in.raw(std::as_writable_bytes(std::span(shrinking.call))));
     PCCL_TRY(in.raw(std::as_writable_bytes(std::span(shrinking.list))));
@@ -140,13 +140,13 @@ Result<RankStatus> RankStatus::parse(std::string_view bytes) {
     return rank_status;
 }
 
-std::string_view to_string(PeerHealth::State state) {
+std::string_view to_string(SurveyedPeer::Liveness state) {
     switch (state) {
-        case PeerHealth::State::kHere:
+        case SurveyedPeer::Liveness::kHere:
             return "here";
-        case PeerHealth::State::kSilent:
+        case SurveyedPeer::Liveness::kSilent:
             return "silent";
-        case PeerHealth::State::kGone:
+        case SurveyedPeer::Liveness::kGone:
             return "gone";
     }
     return "unknown";

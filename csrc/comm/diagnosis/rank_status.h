@@ -59,15 +59,15 @@ struct PCCL_API RankStatus {
 };
 
 /// Health of a rank of a group, from the view of another rank.
-struct PCCL_API PeerHealth {
-    enum class State {
+struct PCCL_API SurveyedPeer {
+    enum class Liveness {
         kHere,    // it answered
         kSilent,  // it did not answer: it is stopped, or disconnected
         kGone,    // its process has ended, or has left the group
     };
 
     Rank rank = 0;
-    State state = State::kHere;
+    Liveness state = Liveness::kHere;
     std::string detail{};      // why the group is over there, or why it did not answer
     RankStatus rank_status{};  // set if it answered
     /// Time since its last sign of life: an answer, or a successful operation that required it.
@@ -75,6 +75,6 @@ struct PCCL_API PeerHealth {
     std::optional<Duration> last_sign{};
 };
 
-[[nodiscard]] PCCL_API std::string_view to_string(PeerHealth::State state);
+[[nodiscard]] PCCL_API std::string_view to_string(SurveyedPeer::Liveness state);
 
 }  // namespace pccl::comm

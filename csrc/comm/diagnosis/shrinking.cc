@@ -17,7 +17,7 @@ Status gone_on(Rank rank, const Shrinking& reported) {
 
 Status ShrinkState::begin(std::span<const Rank> left_out) {
     const std::lock_guard lock(mutex_);
-    if (published_.stage == Shrinking::Stage::kDecided)
+    if (told_.stage == Shrinking::ShrinkStage::kDecided)
         return Status::invalid_argument("it has been shrunk: shrink the smaller group");
     if (is_under_way_) return Status::invalid_argument("another thread shrinks it");
     std::vector<Rank> back;
@@ -33,8 +33,8 @@ Status ShrinkState::begin(std::span<const Rank> left_out) {
 
 void ShrinkState::publish(const Shrinking& now) {
     const std::lock_guard lock(mutex_);
-    published_ = now;
-    is_under_way_ = now.stage != Shrinking::Stage::kNone;
+    told_ = now;
+    is_under_way_ = now.stage != Shrinking::ShrinkStage::kNone;
 }
 
 void ShrinkState::renounce(std::span<const Rank> left_out) {

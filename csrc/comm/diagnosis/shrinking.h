@@ -17,7 +17,7 @@
 namespace pccl::comm {
 
 struct Shrinking {
-    enum class Stage : std::uint8_t {
+    enum class ShrinkStage : std::uint8_t {
         kNone,       // it is not shrinking the group
         kProposed,   // it proposes a list of ranks
         kReady,      // all proposals are equal; it accepts connections of the smaller group
@@ -29,7 +29,7 @@ struct Shrinking {
     using Call = std::array<std::uint8_t, 16>;
     static constexpr std::size_t kMostNamed = 64;
 
-    Stage stage = Stage::kNone;
+    ShrinkStage stage = ShrinkStage::kNone;
     Rank lost = kNoRank;
     Call call{};
     sys::Digest list{};  // of the remaining ranks
@@ -49,8 +49,8 @@ class ShrinkState {
     /// Starts a shrink. kInvalidArgument while another thread shrinks the group, after the group
     /// was shrunk, and if `left_out` lacks a rank that this rank has confirmed to exclude before.
     [[nodiscard]] Status begin(std::span<const Rank> left_out);
-    /// Publishes the progress. Stage::kNone ends the shrink.
-    void publish(const Shrinking& now);
+    /// Publishes the progress. ShrinkStage::kNone ends the shrink.
+    void tell(const Shrinking& now);
     /// Excludes these ranks permanently, even if this shrink fails.
     void renounce(std::span<const Rank> left_out);
 

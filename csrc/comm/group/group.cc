@@ -28,7 +28,7 @@ void warn_of_memory_apart(const bootstrap::Roster& roster, Rank self, const std:
 }  // namespace
 
 Group::Group(runtime::Runtime& runtime, const bootstrap::GroupIdentity& identity,
-             const CommunicatorOptions& options)
+             const CommunicatorImplOptions& options)
     : runtime_(runtime),
       waiter_(runtime.waiter()),
       interrupted_(options.interrupted),
@@ -55,10 +55,10 @@ Group::Group(runtime::Runtime& runtime, const bootstrap::GroupIdentity& identity
                .collectives = collectives_,
                .waiter = *waiter_}) {}
 
-Status Group::connect(const bootstrap::Roster& roster,
-                      std::shared_ptr<const bootstrap::Layout> layout,
-                      const Preferences& preferences, Deadline deadline,
-                      ShmSetup::MemoryVote vote) {
+Status Group::register_remote_infos(const bootstrap::Roster& roster,
+                                    std::shared_ptr<const bootstrap::Layout> layout,
+                                    const SelectionPreferences& preferences, Deadline deadline,
+                                    ShmSetup::MemoryVote vote) {
     const std::lock_guard lock(mutex_);
     waiter_->share_cores(
         {.processes = static_cast<std::uint32_t>(bootstrap::ranks_beside(roster, rank())),

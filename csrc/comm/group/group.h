@@ -42,12 +42,13 @@ class Group final : public ProbedParticipant,
                     public std::enable_shared_from_this<Group> {
    public:
     Group(runtime::Runtime& runtime, const bootstrap::GroupIdentity& identity,
-          const CommunicatorOptions& options);
+          const CommunicatorImplOptions& options);
 
     /// Connects the group; call it once, before any operation. On one host it waits for all ranks.
-    Status connect(const bootstrap::Roster& roster, std::shared_ptr<const bootstrap::Layout> layout,
-                   const Preferences& preferences, Deadline deadline,
-                   ShmSetup::MemoryVote vote = {});
+    Status register_remote_infos(const bootstrap::Roster& roster,
+                                 std::shared_ptr<const bootstrap::Layout> layout,
+                                 const SelectionPreferences& preferences, Deadline deadline,
+                                 ShmSetup::MemoryVote vote = {});
 
     /// Implements Communicator::check_call().
     [[nodiscard]] Status check_call(const Collective& collective);

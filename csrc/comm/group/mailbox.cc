@@ -83,7 +83,7 @@ Result<bool> MessageOperation::progress(LinkTable& links, bool& moved) {
     return link->flush(kMessageChannel);
 }
 
-void Mailbox::Source::reset_front() {
+void Mailbox::MessageSource::reset_front() {
     header_received = payload_received = 0;
     into.reset();
     aside.reset();
@@ -176,7 +176,7 @@ bool Mailbox::is_wanted(Rank rank) const {
 }
 
 Status Mailbox::progress_source(Rank rank, LinkTable& links, bool& moved, EndedOperations& ended) {
-    Source& source = sources_[static_cast<std::size_t>(rank)];
+    MessageSource& source = sources_[static_cast<std::size_t>(rank)];
     while (source.into || source.aside || is_wanted(rank)) {
         transport::RecvLink* link = links.receive_link({rank, 0});
         if (link == nullptr) return Status::ok();
@@ -196,7 +196,8 @@ Status Mailbox::progress_source(Rank rank, LinkTable& links, bool& moved, EndedO
     return Status::ok();
 }
 
-Status Mailbox::read_header(Rank rank, Source& source, transport::RecvLink& link, bool& moved) {
+Status Mailbox::read_header(Rank rank, MessageSource& source, transport::RecvLink& link,
+                            bool& moved) {
     const auto header = std::as_writable_bytes(std::span(&source.header, 1));
     PCCL_ASSIGN_OR_RETURN(const std::size_t bytes,
                           link.receive(kMessageChannel, header.subspan(source.header_received)));
@@ -217,7 +218,7 @@ Mailbox::MessagePtr Mailbox::take_receive(Rank source, std::int32_t tag) {
     return receive;
 }
 
-void Mailbox::match_front(Rank rank, Source& source, EndedOperations& ended) {
+void Mailbox::match_front(Rank rank, MessageSource& source, EndedOperations& ended) {
     const std::size_t bytes = source.header.bytes;
     source.into = take_receive(rank, source.header.tag);
     const Status fits = source.into ? compare(*source.into, rank, source.header) : Status::ok();
@@ -229,13 +230,13 @@ void Mailbox::match_front(Rank rank, Source& source, EndedOperations& ended) {
         source.into->mark_started();
         source.into->moved_ = sizeof source.header;
     } else if (bytes <= kMaxAside && source.waiting_bytes <= kMaxAside - bytes) {
-        source.aside =
-            std::make_unique<Message>(Message{source.header, std::vector<std::byte>(bytes)});
+        source.aside = std::make_unique<UnexpectedMessage>(
+            UnexpectedMessage{source.header, std::vector<std::byte>(bytes)});
     }
 }
 
-Status Mailbox::read_payload(Rank rank, Source& source, transport::RecvLink& link, bool& moved,
-                             EndedOperations& ended) {
+Status Mailbox::read_payload(Rank rank, MessageSource& source, transport::RecvLink& link,
+                             bool& moved, EndedOperations& ended) {
     std::byte* data = source.into ? source.into->envelope().data : source.aside->bytes.data();
     while (source.payload_received < source.header.bytes) {
         const std::size_t missing = source.header.bytes - source.payload_received;
@@ -258,10 +259,10 @@ Status Mailbox::read_payload(Rank rank, Source& source, transport::RecvLink& lin
 
 bool Mailbox::take_waiting(const MessagePtr& receive, EndedOperations& ended) {
     for (Rank rank = 0; rank < static_cast<Rank>(sources_.size()); ++rank) {
-        Source& source = sources_[static_cast<std::size_t>(rank)];
-        const auto found =
-            std::find_if(source.waiting.begin(), source.waiting.end(),
-                         [&](const Message& m) { return receive->wants(rank, m.header.tag); });
+        MessageSource& source = sources_[static_cast<std::size_t>(rank)];
+        const auto found = std::find_if(
+            source.waiting.begin(), source.waiting.end(),
+            [&](const UnexpectedMessage& m) { return receive->wants(rank, m.header.tag); });
         if (found == source.waiting.end()) continue;
         const Status fits = compare(*receive, rank, found->header);
         if (fits.is_ok() && !found->bytes.empty())
@@ -301,7 +302,7 @@ Status Mailbox::expire(EndedOperations& ended) {
         end(receive, timed_out(*receive), kNoRank, ended);
         return true;
     });
-    for (const Source& source : sources_)
+    for (const MessageSource& source : sources_)
         if (source.into && is_past_deadline(*source.into)) return timed_out(*source.into);
     for (auto& queue : outgoing_) {
         if (queue.empty() || !is_past_deadline(*queue.front())) continue;
@@ -313,7 +314,7 @@ Status Mailbox::expire(EndedOperations& ended) {
 }
 
 std::string Mailbox::describe_first() const {
-    for (const Source& source : sources_)
+    for (const MessageSource& source : sources_)
         if (source.into != nullptr) return source.into->describe();
     for (const auto& queue : outgoing_)
         if (!queue.empty()) return queue.front()->describe();
@@ -333,7 +334,7 @@ AwaitedRanks Mailbox::awaited() const {
 }
 
 void Mailbox::fail_all(const Status& reason, EndedOperations& ended) {
-    for (Source& source : sources_) {
+    for (MessageSource& source : sources_) {
         if (source.into) end(source.into, reason, kNoRank, ended);
         source.reset_front();
     }

@@ -87,11 +87,11 @@ class Mailbox {
     [[nodiscard]] Status check_other_half(const MessageOperation& message) const;
     [[nodiscard]] bool is_idle() const { return pending_ == 0; }
     /// Numbers of messages that this rank has passed to links, and delivered to receives.
-    struct Counts {
+    struct MessageCounts {
         std::uint64_t sent = 0;
         std::uint64_t received = 0;
     };
-    [[nodiscard]] const Counts& counts() const { return counts_; }
+    [[nodiscard]] const MessageCounts& counts() const { return counts_; }
     /// Describes the first pending message. There must be one (see is_idle()).
     [[nodiscard]] std::string describe_first() const;
     /// Makes progress without blocking. Appends messages that have ended to `ended`, with their
@@ -104,17 +104,17 @@ class Mailbox {
     void fail_all(const Status& reason, runtime::EndedOperations& ended);
 
    private:
-    struct Message {  // an unexpected message
+    struct UnexpectedMessage {  // an unexpected message
         abi::MessageHeader header{};
         std::vector<std::byte> bytes;
     };
-    struct Source {
+    struct MessageSource {
         abi::MessageHeader header{};
         std::size_t header_received = 0;
         std::size_t payload_received = 0;
-        MessagePtr into;                 // receives the message at the front
-        std::unique_ptr<Message> aside;  // stores it instead if no receive matches
-        std::list<Message> waiting;
+        MessagePtr into;                           // receives the message at the front
+        std::unique_ptr<UnexpectedMessage> aside;  // stores it instead if no receive matches
+        std::list<UnexpectedMessage> waiting;
         std::size_t waiting_bytes = 0;
         void reset_front();
     };
@@ -122,9 +122,9 @@ class Mailbox {
     Status progress_sends(LinkTable& links, bool& moved, runtime::EndedOperations& ended);
     Status progress_source(Rank rank, LinkTable& links, bool& moved,
                            runtime::EndedOperations& ended);
-    Status read_header(Rank rank, Source& source, transport::RecvLink& link, bool& moved);
-    void match_front(Rank rank, Source& source, runtime::EndedOperations& ended);
-    Status read_payload(Rank rank, Source& source, transport::RecvLink& link, bool& moved,
+    Status read_header(Rank rank, MessageSource& source, transport::RecvLink& link, bool& moved);
+    void match_front(Rank rank, MessageSource& source, runtime::EndedOperations& ended);
+    Status read_payload(Rank rank, MessageSource& source, transport::RecvLink& link, bool& moved,
                         runtime::EndedOperations& ended);
     [[nodiscard]] bool is_wanted(Rank rank) const;
     MessagePtr take_receive(Rank source, std::int32_t tag);
@@ -142,11 +142,11 @@ class Mailbox {
 
     Rank self_;
     const std::atomic<bool>& is_aborted_;
-    std::vector<Source> sources_;
+    std::vector<MessageSource> sources_;
     std::vector<std::deque<MessagePtr>> outgoing_;  // by destination
     std::list<MessagePtr> receives_;                // posted, not matched yet
     std::size_t pending_ = 0;
-    Counts counts_;
+    MessageCounts counts_;
 };
 
 }  // namespace pccl::comm

@@ -30,7 +30,7 @@ class PhaseNetwork;
 /// First tag that is reserved for the library; users' tags are below.
 inline constexpr std::int32_t kReservedTags = 1 << 30;
 
-struct CommunicatorOptions {
+struct CommunicatorImplOptions {
     Rank rank = 0;
     int size = 1;
     /// Store for this group alone at any one time; the group may have met there before. Null when

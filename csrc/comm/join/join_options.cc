@@ -20,14 +20,14 @@ namespace {
 
 /// Moves the address from which this process reaches the store to the front: peers can reach that
 /// one, too.
-void prefer_way_to_store(transport::PeerAddress& own, const CommunicatorOptions& options) {
+void prefer_way_to_store(transport::PeerAddress& own, const CommunicatorImplOptions& options) {
     const auto tcp = own.links.find(transport::TransportKind::kTcp);
     if (options.store == nullptr || tcp == own.links.end() || tcp->second.size() < 2) return;
     const std::string server = options.store->server();
     if (!server.empty()) own.prefer(sys::sources_toward(server));
 }
 
-Status check_network(const CommunicatorOptions& options) {
+Status check_network(const CommunicatorImplOptions& options) {
     if (options.network == nullptr || !options.switches_phases ||
         options.size == options.network->ranks())
         return Status::ok();
@@ -38,7 +38,7 @@ Status check_network(const CommunicatorOptions& options) {
 
 }  // namespace
 
-Status check_options(const CommunicatorOptions& options) {
+Status check_options(const CommunicatorImplOptions& options) {
     if (options.size < 1)
         return Status::invalid_argument(concat("a group of ", options.size, " ranks"));
     if (options.rank < 0 || options.rank >= options.size)
@@ -50,7 +50,7 @@ Status check_options(const CommunicatorOptions& options) {
     return check_algorithm_list(options.algorithm);
 }
 
-Status use_this_process(CommunicatorOptions& options) {
+Status use_this_process(CommunicatorImplOptions& options) {
     PCCL_TRY(check_settings());
     PCCL_TRY(capsule::check_trust());
     if (!options.gpu.empty()) {
@@ -67,7 +67,7 @@ Status use_this_process(CommunicatorOptions& options) {
 }
 
 bootstrap::Endpoint endpoint_of(const runtime::Runtime& runtime,
-                                const CommunicatorOptions& options) {
+                                const CommunicatorImplOptions& options) {
     bootstrap::Endpoint endpoint;
     endpoint.rank = options.rank;
     endpoint.host = options.locality->host;
@@ -85,7 +85,8 @@ bootstrap::Endpoint endpoint_of(const runtime::Runtime& runtime,
     return endpoint;
 }
 
-CommunicatorOptions of_members(CommunicatorOptions options, const std::vector<Rank>& members) {
+CommunicatorImplOptions of_members(CommunicatorImplOptions options,
+                                   const std::vector<Rank>& members) {
     options.size = static_cast<int>(members.size());
     options.rank = static_cast<Rank>(std::ranges::find(members, options.rank) - members.begin());
     if (options.network_ranks.empty()) {
@@ -105,7 +106,8 @@ CommunicatorOptions of_members(CommunicatorOptions options, const std::vector<Ra
     return options;
 }
 
-Status join_network(const CommunicatorOptions& options, const std::shared_ptr<PhasedGroup>& group) {
+Status join_network(const CommunicatorImplOptions& options,
+                    const std::shared_ptr<PhasedGroup>& group) {
     if (options.network == nullptr) return Status::ok();
     std::vector<Rank> ranks = options.network_ranks;
     for (Rank rank = 0; options.network_ranks.empty() && rank < options.size; ++rank)

@@ -31,8 +31,8 @@ namespace {
 /// Warns, on rank 0 for all ranks, about requested names for which a capsule must still be loaded.
 /// A single rank needs no algorithm, and does not load the capsules that groups get from the
 /// environment.
-void warn_about_unknown_algorithms(const CommunicatorOptions& options,
-                                   const schedule::Catalogue& catalogue) {
+void tell_of_unknown_algorithms(const CommunicatorImplOptions& options,
+                                const schedule::Catalogue& catalogue) {
     const bool knows_all = options.size > 1 || process_config().capsules.empty();
     if (options.rank != 0 || !knows_all) return;
     for (const std::string& line : unknown_algorithms(options.algorithm, catalogue))
@@ -89,7 +89,7 @@ void JoinNotice::look(Rank awaited) {
         listed(late), " to join");
 }
 
-Rendezvous::Rendezvous(CommunicatorOptions options, const Cancellation& cancellation)
+Rendezvous::Rendezvous(CommunicatorImplOptions options, const Cancellation& cancellation)
     : options_(std::move(options)),
       cancellation_(cancellation),
       rendezvous_{.size = options_.size,
@@ -365,8 +365,13 @@ Status Rendezvous::agreed(const Status& why) const {
     bootstrap::begin_attempt();
     if (rendezvous_.pre_join == nullptr) return why;
     if (group_ != nullptr) return bootstrap::agree_on_failure(*options_.store, why, options_.rank);
-    const auto own = bootstrap::announcement_of(unreachable(options_.rank),
-                                                bootstrap::as_reported(why, options_.rank));
+    // This rank's own settings are in order on the others: there the rank is the error.
+    const Status told =
+        why.code() == StatusCode::kInvalidArgument
+            ? Status::peer_lost(options_.rank,
+                                concat("rank ", options_.rank, " cannot join: ", why.message()))
+            : bootstrap::as_told(why, options_.rank);
+    const auto own = bootstrap::announcement_of(unreachable(options_.rank), told);
     if (own.is_ok()) static_cast<void>(bootstrap::announce(*rendezvous_.pre_join, *own));
     return why;
 }

@@ -30,7 +30,7 @@ namespace pccl::comm {
 class JoinNotice {
    public:
     /// Keeps a reference to `options`, which must outlive it.
-    explicit JoinNotice(const CommunicatorOptions& options) : options_(options) {}
+    explicit JoinNotice(const CommunicatorImplOptions& options) : options_(options) {}
 
     /// Sets the store in which this rank has published its own entry; null: none yet.
     void look_in(std::shared_ptr<Store> store) { store_ = std::move(store); }
@@ -39,7 +39,7 @@ class JoinNotice {
    private:
     static constexpr int kMostReporters = 16;
 
-    const CommunicatorOptions& options_;
+    const CommunicatorImplOptions& options_;
     const TimePoint begun_ = system_clock().now();
     std::shared_ptr<Store> store_;
     WaitNotice notice_;
@@ -48,7 +48,7 @@ class JoinNotice {
 class Rendezvous {
    public:
     /// Keeps a reference to `cancellation`, which must outlive it.
-    Rendezvous(CommunicatorOptions options, const Cancellation& cancellation);
+    Rendezvous(CommunicatorImplOptions options, const Cancellation& cancellation);
     Rendezvous(const Rendezvous&) = delete;
     Rendezvous& operator=(const Rendezvous&) = delete;
     /// Leaves the group again, unless join() has returned it.
@@ -57,7 +57,7 @@ class Rendezvous {
     /// Waits for all ranks; call it once. Errors are those of Communicator::create().
     Result<std::shared_ptr<Group>> join();
     /// Returns the options with the runtime, the placement and the store of the group.
-    [[nodiscard]] const CommunicatorOptions& options() const { return options_; }
+    [[nodiscard]] const CommunicatorImplOptions& options() const { return options_; }
 
    private:
     /// Prepares this rank's own information, before it contacts peers.
@@ -108,18 +108,18 @@ class Rendezvous {
     /// running.
     [[nodiscard]] Status with_own_part(const Status& why) const;
 
-    CommunicatorOptions options_;
+    CommunicatorImplOptions options_;
     const Cancellation& cancellation_;
     bootstrap::RendezvousContext rendezvous_;
     JoinNotice notice_;
     bootstrap::Announcement own_;
     /// Set by announce() when there are several ranks.
     std::optional<bootstrap::Incarnations> incarnations_;
-    std::vector<capsule::Capsule> given_;  // from the environment
+    std::vector<capsule::VerifiedCapsule> given_;  // from the environment
     bootstrap::Roster roster_;
     std::vector<bootstrap::Endpoint> answered_;  // in this incarnation, so far
     std::shared_ptr<Group> group_;               // set by register_rank()
-    Preferences preferences_;
+    SelectionPreferences preferences_;
     std::shared_ptr<const bootstrap::Layout> layout_;
 };
 

@@ -39,7 +39,7 @@ MutableBytes LinkExecutor::scratch_at(const LinkStep& step, int chunk, std::size
         step.blocks.empty()
             ? scratch_count_
             : known_blocks(*collective_)[static_cast<std::size_t>(step.blocks[number])].count;
-    const Extent extent = cut_.extent(count, round, chunk % cut_.chunks);
+    const ElementRange extent = cut_.extent(count, round, chunk % cut_.chunks);
     auto* const base =
         const_cast<std::byte*>(scratch_.data()) + round % kScratches * scratch_bytes_;
     return {base + static_cast<std::size_t>(chunk) * scratch_stride_,
@@ -55,8 +55,8 @@ MutableBytes LinkExecutor::chunks_at(const LinkStep& step, const Slices& slices,
         slice.buffer == Buffer::kInput ? collective_->inputs : collective_->outputs;
     const Block& memory = blocks[static_cast<std::size_t>(first / cut_.chunks)];
     const int last = first + adjoining(slice, at.chunk) - 1;
-    const Extent from = cut_.extent(memory.count, round, first % cut_.chunks);
-    const Extent to = cut_.extent(memory.count, round, last % cut_.chunks);
+    const ElementRange from = cut_.extent(memory.count, round, first % cut_.chunks);
+    const ElementRange to = cut_.extent(memory.count, round, last % cut_.chunks);
     return {memory.data + from.begin * element_bytes_,
             (to.begin + to.count - from.begin) * element_bytes_};
 }

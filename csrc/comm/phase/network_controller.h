@@ -13,7 +13,7 @@
 
 namespace pccl::comm {
 
-struct NetworkOptions {
+struct ControllerOptions {
     Duration step_timeout = std::chrono::seconds(5);  // per step, on all switches
     /// Discards edits of others in the candidates of switches, instead of refusing.
     bool discard_candidate = false;
@@ -29,7 +29,7 @@ class NetworkController {
     /// kPrepared, or kRefused with the reason: nothing stays prepared then. Blocks for a bounded
     /// time.
     [[nodiscard]] virtual NetworkReport prepare(const std::string& phase,
-                                                const NetworkOptions& options) = 0;
+                                                const ControllerOptions& options) = 0;
     /// Commits what prepare() has prepared, on all switches or on none, and reads them. Call it
     /// once after kPrepared, on the same thread, or discard().
     [[nodiscard]] virtual NetworkReport commit() = 0;
@@ -39,7 +39,7 @@ class NetworkController {
     /// Waits until the switches have reverted what a lost controller left unconfirmed, then adopts
     /// the phase that they show, and returns it; empty: nothing is connected. kMismatch: they show
     /// no phase.
-    [[nodiscard]] virtual Result<std::string> read_back(const NetworkOptions& options) = 0;
+    [[nodiscard]] virtual Result<std::string> read_back(const ControllerOptions& options) = 0;
 };
 
 }  // namespace pccl::comm

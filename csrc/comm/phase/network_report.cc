@@ -6,6 +6,26 @@
 #include "csrc/base/bytes.h"
 #include "csrc/base/text/text.h"
 
+namespace pccl::cluster {
+
+std::string_view to_string(Ending ending) {
+    switch (ending) {
+        case Ending::kSwitched:
+            return "switched";
+        case Ending::kPrepared:
+            return "prepared";
+        case Ending::kRefused:
+            return "refused";
+        case Ending::kRolledBack:
+            return "rolled back";
+        case Ending::kDegraded:
+            return "degraded";
+    }
+    return "unknown";
+}
+
+}  // namespace pccl::cluster
+
 namespace pccl::comm {
 namespace {
 
@@ -67,22 +87,6 @@ Status take(ByteReader& in, SwitchReport& each) {
 
 }  // namespace
 
-std::string_view to_string(NetworkOutcome outcome) {
-    switch (outcome) {
-        case NetworkOutcome::kSwitched:
-            return "switched";
-        case NetworkOutcome::kPrepared:
-            return "prepared";
-        case NetworkOutcome::kRefused:
-            return "refused";
-        case NetworkOutcome::kRolledBack:
-            return "rolled back";
-        case NetworkOutcome::kDegraded:
-            return "degraded";
-    }
-    return "unknown";
-}
-
 std::string encode(const NetworkReport& report, std::size_t longest) {
     const std::size_t switches = std::min(report.switches.size(), kMostSwitches);
     std::string whole = encode_with(report, longest / 2, switches);
@@ -95,9 +99,9 @@ Result<NetworkReport> decode_report(std::string_view bytes) {
     std::uint8_t outcome = 0;
     std::uint32_t switches = 0;
     PCCL_TRY(in.u8(outcome));
-    if (outcome > static_cast<std::uint8_t>(NetworkOutcome::kDegraded))
+    if (outcome > static_cast<std::uint8_t>(cluster::Ending::kDegraded))
         return Status::invalid_argument(concat("outcome ", int{outcome}, " of a switch"));
-    report.outcome = static_cast<NetworkOutcome>(outcome);
+    report.outcome = static_cast<cluster::Ending>(outcome);
     PCCL_TRY(in.status(report.reason, kLongestText));
     PCCL_TRY(take(in, report.total));
     PCCL_TRY(take(in, report.dark));

@@ -12,18 +12,10 @@
 
 #include <pccl/deadline.h>
 #include <pccl/export.h>
+#include <pccl/phases.h>
 #include <pccl/status.h>
 
 namespace pccl::comm {
-
-enum class NetworkOutcome : std::uint8_t {
-    kSwitched,
-    kPrepared,    // all switches would have been switched: a dry run, or a commit has yet to come
-    kRefused,     // nothing was changed
-    kRolledBack,  // all switches are in their original state
-    kDegraded,    // a switch is in neither state
-};
-[[nodiscard]] PCCL_API std::string_view to_string(NetworkOutcome outcome);
 
 struct StepDuration {
     std::string step{};
@@ -41,7 +33,7 @@ struct SwitchReport {
 };
 
 struct NetworkReport {
-    NetworkOutcome outcome = NetworkOutcome::kRefused;
+    cluster::Ending outcome = cluster::Ending::kRefused;
     Status reason{};  // ok if the outcome is kSwitched or kPrepared
     Duration total{};
     Duration dark{};  // from the first commit to the last proof of light
@@ -51,7 +43,7 @@ struct NetworkReport {
 
     /// Returns whether all switches did, or would have done, what was requested.
     [[nodiscard]] bool is_done() const {
-        return outcome == NetworkOutcome::kSwitched || outcome == NetworkOutcome::kPrepared;
+        return outcome == cluster::Ending::kSwitched || outcome == cluster::Ending::kPrepared;
     }
 };
 

@@ -74,7 +74,7 @@ Result<Switching::SwitchResult> follow_to_the_end(PhaseCall& call, PhasedGroup& 
 
 /// Returns the options of the controller. A switch that needs an hour for one step is considered
 /// lost.
-NetworkOptions options_of(const PhaseRequest& request) {
+ControllerOptions options_of(const PhaseRequest& request) {
     return {.step_timeout = std::min<Duration>(request.timeout, std::chrono::hours(1)),
             .discard_candidate = request.discard_candidate,
             .interrupted = request.interrupted};
@@ -85,7 +85,7 @@ NetworkOptions options_of(const PhaseRequest& request) {
 NetworkReport transact(const PhaseRequest& request, const std::function<Status()>& drain) {
     NetworkController& controller = *request.controller;
     NetworkReport report = controller.prepare(request.phase, options_of(request));
-    if (report.outcome != NetworkOutcome::kPrepared) return report;
+    if (report.outcome != cluster::Ending::kPrepared) return report;
     if (request.dry_run) {
         report = controller.discard(Status::ok());
         static_cast<void>(drain());
@@ -98,8 +98,8 @@ NetworkReport transact(const PhaseRequest& request, const std::function<Status()
 /// Returns the report of a switch whose coordinator has sent none.
 NetworkReport report_of(Outcome outcome, bool dry_run) {
     if (outcome == Outcome::kSwitched)
-        return {.outcome = dry_run ? NetworkOutcome::kPrepared : NetworkOutcome::kSwitched};
-    return {.outcome = NetworkOutcome::kRolledBack,
+        return {.outcome = dry_run ? cluster::Ending::kPrepared : cluster::Ending::kSwitched};
+    return {.outcome = cluster::Ending::kRolledBack,
             .reason = Status::aborted("rank 0 was interrupted or failed, and reports the reason")};
 }
 

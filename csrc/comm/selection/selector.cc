@@ -115,10 +115,11 @@ Result<std::uint64_t> one_length(const Collective& collective, const ScheduleSou
 
 }  // namespace
 
-Result<Preferences> preferences_of(const bootstrap::Roster& roster,
-                                   std::shared_ptr<const schedule::Catalogue> catalogue,
-                                   std::string wanted) {
-    Preferences preferences{.catalogue = std::move(catalogue), .wanted = std::move(wanted)};
+Result<SelectionPreferences> preferences_of(const bootstrap::Roster& roster,
+                                            std::shared_ptr<const schedule::Catalogue> catalogue,
+                                            std::string wanted) {
+    SelectionPreferences preferences{.catalogue = std::move(catalogue),
+                                     .wanted = std::move(wanted)};
     PCCL_ASSIGN_OR_RETURN(preferences.tuning, Tuning::parse(roster.tuning));
     PCCL_ASSIGN_OR_RETURN(preferences.costs, costs::MachineCosts::parse(roster.costs));
     return preferences;
@@ -131,10 +132,10 @@ std::size_t block_bytes(CollectiveKind kind, std::size_t bytes, int ranks) {
 }
 
 Selector::Selector(const bootstrap::Roster& roster, const GroupPlace& place,
-                   const Preferences& preferences)
+                   const SelectionPreferences& preferences)
     : Selector(place.rank, setting_of(roster, place, preferences.costs), preferences) {}
 
-Selector::Selector(Rank rank, costs::Predictor::Setting setting, Preferences preferences)
+Selector::Selector(Rank rank, costs::Predictor::Setting setting, SelectionPreferences preferences)
     : rank_(rank),
       preferences_(std::move(preferences)),
       predictor_(std::move(setting), preferences_.catalogue, preferences_.costs) {}

@@ -32,7 +32,7 @@
 namespace pccl::comm {
 
 /// Settings that take precedence over the cost model; equal on all ranks.
-struct Preferences {
+struct SelectionPreferences {
     std::shared_ptr<const schedule::Catalogue> catalogue = schedule::built_in();
     std::string wanted{};  // by the user: "all_reduce=ring,all_gather=bruck"
     Tuning tuning{};       // for groups on one host
@@ -40,7 +40,7 @@ struct Preferences {
 };
 
 /// Returns the preferences, with the data that rank 0 has published in `roster`.
-[[nodiscard]] Result<Preferences> preferences_of(
+[[nodiscard]] Result<SelectionPreferences> preferences_of(
     const bootstrap::Roster& roster, std::shared_ptr<const schedule::Catalogue> catalogue,
     std::string wanted);
 
@@ -55,8 +55,8 @@ class Selector {
         std::shared_ptr<const bootstrap::Layout> layout;
     };
     Selector(const bootstrap::Roster& roster, const GroupPlace& place,
-             const Preferences& preferences);
-    Selector(Rank rank, costs::Predictor::Setting setting, Preferences preferences);
+             const SelectionPreferences& preferences);
+    Selector(Rank rank, costs::Predictor::Setting setting, SelectionPreferences preferences);
 
     /// Returns a decision that is valid until the next call. kInvalidArgument names a requested
     /// algorithm that does not fit.
@@ -119,7 +119,7 @@ class Selector {
                                               std::string_view by_call = {}) const;
 
     const Rank rank_;
-    Preferences preferences_;
+    SelectionPreferences preferences_;
     costs::Predictor predictor_;
     /// Key: the call and the algorithm that it requests itself.
     std::unordered_map<costs::Asked, Decision, HashOfCall> made_;

@@ -42,7 +42,7 @@ Status Tuning::add(std::string_view text) {
     std::string_view words = text;
     const std::string_view first = next_word(words);
     if (first != "topology" && first != "capsule") {
-        PCCL_ASSIGN_OR_RETURN(Line line, parse_line(text));
+        PCCL_ASSIGN_OR_RETURN(TuningLine line, parse_line(text));
         lines_.push_back(std::move(line));
         return Status::ok();
     }
@@ -56,7 +56,7 @@ Status Tuning::add(std::string_view text) {
     return Status::ok();
 }
 
-Result<Tuning::Line> Tuning::parse_line(std::string_view text) {
+Result<Tuning::TuningLine> Tuning::parse_line(std::string_view text) {
     const std::string_view kind_word = next_word(text);
     const auto kind = schedule::collective_named(kind_word);
     if (!kind) return Status::invalid_argument(concat("no collective: ", kind_word.substr(0, 32)));
@@ -68,7 +68,7 @@ Result<Tuning::Line> Tuning::parse_line(std::string_view text) {
         !next_word(text).empty())
         return Status::invalid_argument(
             concat("after ", kind_word, " must come ranks, bytes and an algorithm"));
-    return Line{*kind, *ranks, static_cast<std::size_t>(*bytes), std::string(algorithm)};
+    return TuningLine{*kind, *ranks, static_cast<std::size_t>(*bytes), std::string(algorithm)};
 }
 
 Result<Tuning> Tuning::parse(std::string_view text) {
@@ -85,8 +85,8 @@ Result<Tuning> Tuning::parse(std::string_view text) {
 }
 
 std::string_view Tuning::fastest(CollectiveKind kind, int ranks, std::size_t bytes) const {
-    const Line* best = nullptr;
-    for (const Line& line : lines_) {
+    const TuningLine* best = nullptr;
+    for (const TuningLine& line : lines_) {
         if (line.kind != kind || line.ranks > ranks || line.from_bytes > bytes) continue;
         if (best == nullptr ||
             std::tie(best->ranks, best->from_bytes) <= std::tie(line.ranks, line.from_bytes))

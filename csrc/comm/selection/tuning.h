@@ -47,16 +47,16 @@ class Tuning {
     [[nodiscard]] const std::string& topology() const { return topology_; }
 
    private:
-    struct Line {
+    struct TuningLine {
         CollectiveKind kind = CollectiveKind::kAllReduce;
         int ranks = 0;
         std::size_t from_bytes = 0;
         std::string algorithm;
     };
     Status add(std::string_view line);
-    static Result<Line> parse_line(std::string_view line);
+    static Result<TuningLine> parse_line(std::string_view line);
 
-    std::vector<Line> lines_;
+    std::vector<TuningLine> lines_;
     std::vector<std::string> capsules_;  // their tuned names
     std::string topology_;
 };

@@ -36,7 +36,7 @@ void ShmExecutor::start(const ShmPlan& plan, const abi::CollectiveHeader& header
 void ShmExecutor::begin_round() {
     taken_ = 0;
     doing_ = round_of(collective_->kind, plan_.scatters_first, collective_->root, round_);
-    stage_ = Stage::kPost;
+    stage_ = ShmStage::kGive;
 }
 
 std::size_t ShmExecutor::count_rounds() const {
@@ -50,7 +50,7 @@ std::size_t ShmExecutor::count_rounds() const {
 
 Result<bool> ShmExecutor::progress(bool& moved) {
     const std::uint64_t waits = segment_.waits();
-    while (stage_ != Stage::kDone) {
+    while (stage_ != ShmStage::kDone) {
         const Result<bool> went_on = step(moved);
         if (went_on.is_ok() && *went_on) continue;
         // A newly awaited rank may have posted before this rank published its wait, without a
@@ -62,10 +62,10 @@ Result<bool> ShmExecutor::progress(bool& moved) {
 }
 
 Result<bool> ShmExecutor::step(bool& moved) {
-    if (stage_ == Stage::kPost) return post(moved);
-    if (stage_ == Stage::kConsume) return consume(moved);
+    if (stage_ == ShmStage::kGive) return give(moved);
+    if (stage_ == ShmStage::kTake) return take(moved);
     const Result<bool> read = segment_.is_read(now());
-    if (read.is_ok() && *read) stage_ = Stage::kDone;
+    if (read.is_ok() && *read) stage_ = ShmStage::kDone;
     return read;
 }
 
@@ -76,8 +76,8 @@ Result<bool> ShmExecutor::post(bool& moved) {
         publish();
         moved = true;
     }
-    if (!copies_own_last()) copy_own();
-    stage_ = Stage::kConsume;
+    if (!keeps_own_last()) keep_own();
+    stage_ = ShmStage::kTake;
     return true;
 }
 
@@ -160,7 +160,7 @@ void ShmExecutor::end_round() {
     const bool last = round_ + 1 == rounds_;
     segment_.have_read(position_of(sequence_, last ? kLastRound : round_));
     if (last) {
-        stage_ = lends_memory_ ? Stage::kLinger : Stage::kDone;
+        stage_ = lends_memory_ ? ShmStage::kLinger : ShmStage::kDone;
         return;
     }
     ++round_;
@@ -246,7 +246,7 @@ Status ShmExecutor::reduce_directly() {
             const std::size_t index = (self + i) % ranks;
             const auto rank = static_cast<Rank>(index);
             std::byte* const here = scratch_.data() + index * block;
-            const Piece piece = segment_.piece(rank, now(), segment_.self());
+            const ReadablePiece piece = segment_.piece(rank, now(), segment_.self());
             PCCL_TRY(segment_.read_directly(rank, piece.address + done, {here, bytes}));
             contributions_[index] = here;
         }
@@ -257,7 +257,7 @@ Status ShmExecutor::reduce_directly() {
 
 AwaitedRanks ShmExecutor::awaited() const {
     AwaitedRanks ranks;
-    if (stage_ == Stage::kConsume) {
+    if (stage_ == ShmStage::kTake) {
         for (std::size_t i = taken_; i < source_count(); ++i)
             if (!segment_.shows_posted(source(i), now())) ranks.push_back({source(i)});
     } else if (const Rank reader = segment_.awaited(); reader != kNoRank) {
@@ -287,7 +287,7 @@ std::span<std::byte> ShmExecutor::part_of(const Block& block, Rank rank) const {
     const Cut cut{.window = plan_.window * static_cast<std::size_t>(segment_.ranks()),
                   .chunks = segment_.ranks(),
                   .grain = chunk_grain(element_bytes_)};
-    const Extent extent = cut.extent(block.count, round_ / 2, rank);
+    const ElementRange extent = cut.extent(block.count, round_ / 2, rank);
     return {extent.count == 0 ? nullptr : block.data + extent.begin * element_bytes_,
             extent.count * element_bytes_};
 }

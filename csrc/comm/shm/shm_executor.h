@@ -37,12 +37,12 @@ class ShmExecutor {
     Result<bool> progress(bool& moved);
 
     /// Returns whether all data of this rank is posted, and its buffers may be reused.
-    [[nodiscard]] bool is_flushed() const { return stage_ == Stage::kDone; }
+    [[nodiscard]] bool is_flushed() const { return stage_ == ShmStage::kDone; }
     /// Returns the peers it waits for: "rank 2 (to send), rank 3 (to receive)".
     [[nodiscard]] AwaitedRanks awaited() const;
 
    private:
-    enum class Stage : std::uint8_t { kPost, kConsume, kLinger, kDone };
+    enum class ShmStage : std::uint8_t { kGive, kTake, kLinger, kDone };
 
     /// Returns false if it has to wait.
     Result<bool> step(bool& moved);
@@ -85,7 +85,7 @@ class ShmExecutor {
     std::size_t rounds_ = 0;
     std::size_t round_ = 0;
     ShmRound doing_;
-    Stage stage_ = Stage::kDone;
+    ShmStage stage_ = ShmStage::kDone;
     std::size_t taken_ = 0;      // number of sources of this round that were ready
     bool lends_memory_ = false;  // others read this rank's own memory
     std::vector<const std::byte*> contributions_;

@@ -39,7 +39,8 @@ ShmSegment::ShmSegment(std::unique_ptr<transport::Region> region, Rank self, int
     const std::size_t usable = region_->memory().size() - kPage;
     area_bytes_ = usable / static_cast<std::size_t>(ranks) / kPage * kPage;
     buffer_offset_ = stride(sizeof(RankArea));
-    buffer_bytes_ = buffer_stride() - stride(static_cast<std::size_t>(ranks) * sizeof(Piece));
+    buffer_bytes_ =
+        buffer_stride() - stride(static_cast<std::size_t>(ranks) * sizeof(ReadablePiece));
     static_assert(sizeof(Front) <= kPage);
     PCCL_ASSERT(ranks <= kMostShmRanks);
 }
@@ -49,14 +50,14 @@ ShmSegment::RankArea& ShmSegment::area(Rank rank) const {
                                         static_cast<std::size_t>(rank) * area_bytes_);
 }
 
-std::span<Piece> ShmSegment::pieces(Rank rank, Position at) const {
+std::span<ReadablePiece> ShmSegment::pieces(Rank rank, Position at) const {
     auto* const first = reinterpret_cast<std::byte*>(&area(rank)) + buffer_offset_ +
                         buffer_of(at) * buffer_stride();
-    return {reinterpret_cast<Piece*>(first), static_cast<std::size_t>(ranks_)};
+    return {reinterpret_cast<ReadablePiece*>(first), static_cast<std::size_t>(ranks_)};
 }
 
 std::byte* ShmSegment::data(Rank rank, Position at) const {
-    const std::span<Piece> before = pieces(rank, at);
+    const std::span<ReadablePiece> before = pieces(rank, at);
     return reinterpret_cast<std::byte*>(before.data()) + stride(before.size_bytes());
 }
 

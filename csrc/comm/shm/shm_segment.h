@@ -49,7 +49,7 @@ inline constexpr std::uint64_t kLastRound = (std::uint64_t{1} << kRoundBits) - 2
 }
 
 /// Memory of a rank that one other rank may read directly, with its length for a comparison.
-struct Piece {
+struct ReadablePiece {
     std::uint64_t address = 0;
     std::uint64_t bytes = 0;
 };
@@ -122,7 +122,9 @@ class ShmSegment {
     [[nodiscard]] static std::size_t stride(std::size_t bytes) {
         return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
     }
-    [[nodiscard]] std::span<Piece> own_pieces(Position at) const { return pieces(self_, at); }
+    [[nodiscard]] std::span<ReadablePiece> own_pieces(Position at) const {
+        return pieces(self_, at);
+    }
     void set_header(Position at, const abi::CollectiveHeader& header);
     /// Posts the buffer. `reader` is one rank or each, as in a ShmRound.
     void post(Position at, Rank reader);
@@ -137,7 +139,7 @@ class ShmSegment {
     /// Returns part `part` of the post of `rank`, `bytes` long. kPeerLost if its bounds are
     /// invalid.
     Result<const std::byte*> part(Rank rank, Position at, Rank part, std::size_t bytes) const;
-    [[nodiscard]] Piece piece(Rank rank, Position at, Rank reader) const {
+    [[nodiscard]] ReadablePiece piece(Rank rank, Position at, Rank reader) const {
         return pieces(rank, at)[static_cast<std::size_t>(reader)];
     }
     /// Copies memory of which `rank` posted a piece. Returns an error if `rank` has left: its
@@ -194,7 +196,7 @@ class ShmSegment {
     [[nodiscard]] std::size_t buffer_stride() const {
         return (area_bytes_ - buffer_offset_) / 2 / kCacheLine * kCacheLine;
     }
-    [[nodiscard]] std::span<Piece> pieces(Rank rank, Position at) const;
+    [[nodiscard]] std::span<ReadablePiece> pieces(Rank rank, Position at) const;
     [[nodiscard]] std::byte* data(Rank rank, Position at) const;
     [[nodiscard]] Front& front() const {
         return *reinterpret_cast<Front*>(region_->memory().data());

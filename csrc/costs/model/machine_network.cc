@@ -25,7 +25,8 @@ void add_receipt(schedule::MessageWork& work, const LinkModel& model, const Mach
 
 }  // namespace
 
-Result<schedule::Network> machine_network(const MachineRanks& ranks, const MachineCosts& costs) {
+Result<schedule::SimulatedNetwork> machine_network(const MachineRanks& ranks,
+                                                   const MachineCosts& costs) {
     PCCL_ASSIGN_OR_RETURN(const auto layout, bootstrap::Layout::make(ranks.ranks, {}));
     Reach reach{.ranks = ranks.ranks,
                 .is_on_one_host = ranks.by_shared_memory,

@@ -17,8 +17,8 @@ struct MachineRanks {
     bool by_shared_memory = true;  // false: TCP over loopback
 };
 
-[[nodiscard]] PCCL_API Result<schedule::Network> machine_network(const MachineRanks& ranks,
-                                                                 const MachineCosts& costs);
+[[nodiscard]] PCCL_API Result<schedule::SimulatedNetwork> machine_network(
+    const MachineRanks& ranks, const MachineCosts& costs);
 
 /// Returns the speed of a rank's messages to another rank of its host through shared memory.
 [[nodiscard]] PCCL_API Result<schedule::LinkSpeed> memory_speed(int ranks_on_host,

@@ -20,10 +20,10 @@ namespace {
 constexpr std::size_t kManySteps = 1U << 16U;
 
 /// Counter of the messages that the ranks of hosts send and receive.
-class Census {
+class TrafficCounter {
    public:
-    Census(const Shape& shape, const LinkModel& model, const topo::JobLinks& links,
-           const RankOrder& order)
+    TrafficCounter(const Shape& shape, const LinkModel& model, const topo::JobLinks& links,
+                   const RankOrder& order)
         : shape_(shape), model_(model), links_(links), order_(order) {}
 
     /// Adds the ranks of a host. Returns false if their programs cannot be made.
@@ -133,7 +133,7 @@ double drift(int far_peers) {
 
 Traffic traffic(const ScheduleSource& source, const Shape& shape, const LinkModel& model,
                 const topo::JobLinks& links, const RankOrder& order) {
-    Census census(shape, model, links, order);
+    TrafficCounter census(shape, model, links, order);
     const int hosts = static_cast<int>(links.job().hosts().size());
     for (int host = 0; host < hosts && census.steps() < kManySteps; ++host)
         if (!census.add_host(source, host)) break;

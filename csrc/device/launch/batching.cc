@@ -95,10 +95,10 @@ std::size_t batch_length(std::span<const Collective> collectives, const Preferen
     return std::max<std::size_t>(1, count);
 }
 
-Result<kernels::Batch> make_batch(std::span<const Collective> collectives, int most_blocks,
-                                  Rank rank, int ranks) {
+Result<kernels::BatchLaunch> make_batch(std::span<const Collective> collectives, int most_blocks,
+                                        Rank rank, int ranks) {
     const Collective& first = collectives.front();
-    kernels::Batch batch{
+    kernels::BatchLaunch batch{
         .type = first.type, .op = first.op, .reduces = first.kind != CollectiveKind::kAllGather};
     if (batch.reduces) PCCL_TRY(kernels::check_reduction(batch.type, batch.op));
     for (const Collective& collective : collectives) {

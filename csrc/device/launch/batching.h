@@ -19,8 +19,8 @@ namespace pccl::device {
                                                 const kernels::Gpus& gpus);
 
 /// Returns the launch of all `collectives`; its team is not set. kInvalidArgument, kUnsupported.
-[[nodiscard]] PCCL_API Result<kernels::Batch> make_batch(std::span<const Collective> collectives,
-                                                         int most_blocks, Rank rank, int ranks);
+[[nodiscard]] PCCL_API Result<kernels::BatchLaunch> make_batch(
+    std::span<const Collective> collectives, int most_blocks, Rank rank, int ranks);
 
 /// Returns the length of the prefix of `collectives` that fits into one large batch: collectives of
 /// one kind, type and operator, none large enough for staggered pushes or copy engines. At least 1;

@@ -27,7 +27,7 @@ bool LaunchWindow::is_needed() const {
     return (groups - 1) * abi::kMostBlocks >= multiprocessors_;
 }
 
-Result<LaunchWindow::LaunchPermit> LaunchWindow::begin(const Launch& launch) {
+Result<LaunchWindow::LaunchPermit> LaunchWindow::begin(const PendingLaunch& launch) {
     if (!is_needed()) return LaunchPermit();
     const auto capture = driver_.capture_of(launch.stream);
     if (!capture.is_ok() || *capture != 0) return LaunchPermit();
@@ -63,7 +63,7 @@ void LaunchWindow::forget_finished() {
     std::erase_if(before_, is_over);
 }
 
-LaunchWindow::WindowSequences::iterator LaunchWindow::sequence_of(const Launch& launch) {
+LaunchWindow::WindowSequences::iterator LaunchWindow::sequence_of(const PendingLaunch& launch) {
     const auto found =
         std::ranges::find(sequences_, launch.group,
                           [](const WindowSequence& sequence) { return sequence.last.group; });
@@ -72,7 +72,7 @@ LaunchWindow::WindowSequences::iterator LaunchWindow::sequence_of(const Launch& 
                              [](const WindowSequence& sequence) { return sequence.last.stream; });
 }
 
-bool LaunchWindow::fits(const Launch& launch, WindowSequences::const_iterator own) const {
+bool LaunchWindow::fits(const PendingLaunch& launch, WindowSequences::const_iterator own) const {
     int all = launch.blocks;
     if (own != sequences_.end()) all = std::max(all, own->last.blocks);
     int smallest = all;

@@ -35,7 +35,7 @@ class PCCL_API LaunchWindow : public std::enable_shared_from_this<LaunchWindow> 
     LaunchWindow& operator=(const LaunchWindow&) = delete;
 
     /// A launch. It follows earlier launches of its group, and those in its stream.
-    struct Launch {
+    struct PendingLaunch {
         const void* group = nullptr;
         sys::cuda::Stream stream = nullptr;
         int blocks = 0;
@@ -62,12 +62,12 @@ class PCCL_API LaunchWindow : public std::enable_shared_from_this<LaunchWindow> 
     };
     /// Lets the stream of `launch` wait for kernels that must not run beside it. Captured launches
     /// are neither counted nor delayed.
-    Result<LaunchPermit> begin(const Launch& launch);
+    Result<LaunchPermit> begin(const PendingLaunch& launch);
 
    private:
     /// Launches that follow one another.
     struct WindowSequence {
-        Launch last;                     // but with the blocks of the largest
+        PendingLaunch last;              // but with the blocks of the largest
         sys::cuda::Event end = nullptr;  // of the last
     };
     using WindowSequences = std::vector<WindowSequence>;
@@ -77,10 +77,10 @@ class PCCL_API LaunchWindow : public std::enable_shared_from_this<LaunchWindow> 
     [[nodiscard]] bool is_needed() const;
     void forget_finished();
     /// Returns the sequence that `launch` follows anyway.
-    WindowSequences::iterator sequence_of(const Launch& launch);
+    WindowSequences::iterator sequence_of(const PendingLaunch& launch);
     /// Returns whether all sequences but the smallest leave a multiprocessor free when `launch`
     /// ends `own`.
-    [[nodiscard]] bool fits(const Launch& launch, WindowSequences::const_iterator own) const;
+    [[nodiscard]] bool fits(const PendingLaunch& launch, WindowSequences::const_iterator own) const;
     /// Makes all later launches follow all earlier ones.
     void begin_round();
     void end();

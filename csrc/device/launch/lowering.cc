@@ -20,8 +20,8 @@ bool is_moved(CollectiveKind kind) {
     return kind == CollectiveKind::kAllGather || kind == CollectiveKind::kAllToAll;
 }
 
-kernels::Blocks blocks_of(const Collective& collective) {
-    kernels::Blocks blocks{};
+kernels::BlockPointers blocks_of(const Collective& collective) {
+    kernels::BlockPointers blocks{};
     const std::size_t size = size_of(collective.type);
     const bool is_got = collective.kind == CollectiveKind::kReduceScatter ||
                         collective.kind == CollectiveKind::kBroadcast;
@@ -35,7 +35,7 @@ kernels::Blocks blocks_of(const Collective& collective) {
 }
 
 /// Returns gather as an all_to_all in which all ranks send to the root only.
-kernels::Blocks sent_to_root(kernels::Blocks blocks, Rank root) {
+kernels::BlockPointers sent_to_root(kernels::BlockPointers blocks, Rank root) {
     const auto at = static_cast<std::size_t>(root);
     const std::byte* const input = blocks.inputs[0];
     const std::size_t bytes = blocks.bytes[0];
@@ -72,11 +72,11 @@ bool can_go_by(Protocol protocol, const Collective& collective) {
     return true;
 }
 
-kernels::Plan usual_plan(const Collective& collective, const DeviceLaunch& wanted,
-                         const kernels::Gpus& gpus) {
+kernels::LaunchPlan usual_plan(const Collective& collective, const DeviceLaunch& wanted,
+                               const kernels::Gpus& gpus) {
     if (is_of_pairs(collective)) return kernels::plan_of_unknown_lengths();
     const std::size_t bytes = longest_bytes(collective);
-    kernels::Plan plan = plan_collective(collective.kind, bytes, gpus);
+    kernels::LaunchPlan plan = plan_collective(collective.kind, bytes, gpus);
     if (plan.protocol == Protocol::kLL && !has_even_lengths(collective))
         plan = {.protocol = Protocol::kDirect,
                 .blocks = gpus.thresholds().uneven_blocks,
@@ -89,9 +89,9 @@ kernels::Plan usual_plan(const Collective& collective, const DeviceLaunch& wante
 }
 
 /// Returns a plan with the preferred protocol, where that can run the collective.
-kernels::Plan preferred_plan(const Collective& collective, const DeviceLaunch& wanted,
-                             const kernels::Gpus& gpus) {
-    kernels::Plan plan = usual_plan(collective, wanted, gpus);
+kernels::LaunchPlan preferred_plan(const Collective& collective, const DeviceLaunch& wanted,
+                                   const kernels::Gpus& gpus) {
+    kernels::LaunchPlan plan = usual_plan(collective, wanted, gpus);
     const auto preferred = wanted.preferences.protocol;
     if (!preferred || *preferred == plan.protocol || !can_go_by(*preferred, collective))
         return plan;
@@ -106,14 +106,14 @@ kernels::Plan preferred_plan(const Collective& collective, const DeviceLaunch& w
 }
 
 /// Returns `plan`, which is for a block of `bytes`, limited to `most_blocks` blocks.
-kernels::Plan within(int most_blocks, const kernels::Plan& plan, std::size_t bytes) {
+kernels::LaunchPlan within(int most_blocks, const kernels::LaunchPlan& plan, std::size_t bytes) {
     if (plan.blocks <= most_blocks) return plan;
     if (plan.protocol == Protocol::kLL) {
         const bool is_enough = bytes <= kernels::most_ll_bytes(most_blocks);
         return is_enough ? kernels::ll_plan(bytes, most_blocks)
                          : kernels::direct_plan(bytes, most_blocks);
     }
-    kernels::Plan smaller = plan;
+    kernels::LaunchPlan smaller = plan;
     smaller.blocks = most_blocks;
     return smaller;
 }
@@ -124,7 +124,8 @@ std::size_t longest_bytes(const Collective& collective) {
     return longest(collective) * size_of(collective.type);
 }
 
-kernels::Plan plan_collective(CollectiveKind kind, std::size_t bytes, const kernels::Gpus& gpus) {
+kernels::LaunchPlan plan_collective(CollectiveKind kind, std::size_t bytes,
+                                    const kernels::Gpus& gpus) {
     switch (kind) {
         case CollectiveKind::kAllReduce:
             return kernels::plan_all_reduce(bytes, gpus);
@@ -145,8 +146,8 @@ kernels::Plan plan_collective(CollectiveKind kind, std::size_t bytes, const kern
     return kernels::plan_of_unknown_lengths();
 }
 
-kernels::Plan plan_of(const Collective& collective, const DeviceLaunch& wanted,
-                      const kernels::Gpus& gpus) {
+kernels::LaunchPlan plan_of(const Collective& collective, const DeviceLaunch& wanted,
+                            const kernels::Gpus& gpus) {
     if (wanted.plan) return *wanted.plan;
     return within(wanted.preferences.most_blocks, preferred_plan(collective, wanted, gpus),
                   longest_bytes(collective));
@@ -158,7 +159,7 @@ bool is_nothing(const Collective& collective) {
 
 bool takes_schedules(const Collective& collective) { return has_even_lengths(collective); }
 
-bool is_pulled(const Collective& collective, const kernels::Plan& plan) {
+bool is_pulled(const Collective& collective, const kernels::LaunchPlan& plan) {
     return plan.protocol == Protocol::kCopyEngine && is_moved(collective.kind) &&
            !is_of_pairs(collective);
 }

@@ -17,7 +17,7 @@ namespace pccl::device {
 
 /// Caller's choices for one launch. They are the same on all ranks, except `timeout`.
 struct DeviceLaunch {
-    std::optional<kernels::Plan> plan{};  // default: the library's choice
+    std::optional<kernels::LaunchPlan> plan{};  // default: the library's choice
     /// A schedule instead of a kernel; its blocks must have one length. It uses at most the blocks
     /// and threads of the plan, which must be the same on all ranks.
     schedule::SourcePtr schedule{};
@@ -29,12 +29,13 @@ struct DeviceLaunch {
 [[nodiscard]] std::size_t longest_bytes(const Collective& collective);
 
 /// Returns the library's plan for `kind` of blocks of `bytes`.
-[[nodiscard]] PCCL_API kernels::Plan plan_collective(CollectiveKind kind, std::size_t bytes,
-                                                     const kernels::Gpus& gpus);
+[[nodiscard]] PCCL_API kernels::LaunchPlan plan_collective(CollectiveKind kind, std::size_t bytes,
+                                                           const kernels::Gpus& gpus);
 
 /// Returns the plan of one collective: from `wanted`, else the library's.
-[[nodiscard]] PCCL_API kernels::Plan plan_of(const Collective& collective,
-                                             const DeviceLaunch& wanted, const kernels::Gpus& gpus);
+[[nodiscard]] PCCL_API kernels::LaunchPlan plan_of(const Collective& collective,
+                                                   const DeviceLaunch& wanted,
+                                                   const kernels::Gpus& gpus);
 
 /// Returns the launch; its team and peer pointers are not set. kInvalidArgument, kUnsupported.
 [[nodiscard]] Result<kernels::Launch> lower(const Collective& collective,
@@ -43,7 +44,8 @@ struct DeviceLaunch {
 
 /// Returns whether copy engines run it: blocks are moved unchanged, and all ranks have their
 /// lengths.
-[[nodiscard]] PCCL_API bool is_pulled(const Collective& collective, const kernels::Plan& plan);
+[[nodiscard]] PCCL_API bool is_pulled(const Collective& collective,
+                                      const kernels::LaunchPlan& plan);
 
 /// Returns whether a schedule can run it: all blocks have one length, which all ranks have.
 [[nodiscard]] PCCL_API bool takes_schedules(const Collective& collective);

@@ -38,7 +38,7 @@ struct Imagined {
 
 PlannedLaunch planned(const Collective& collective, const kernels::Gpus& gpus,
                       const DeviceLaunch& wanted) {
-    const kernels::Plan plan = plan_of(collective, wanted, gpus);
+    const kernels::LaunchPlan plan = plan_of(collective, wanted, gpus);
     const bool is_by_copy_engines = is_pulled(collective, plan);
     return {.kernel = is_by_copy_engines ? "copy engines" : std::string(kernel_of(collective.kind)),
             .bytes = longest_bytes(collective),

@@ -15,7 +15,7 @@ namespace pccl::device {
 struct PlannedLaunch {
     std::string kernel;     // "all_reduce"; "copy engines"; "program of ring"
     std::size_t bytes = 0;  // of the longest block
-    kernels::Plan plan;
+    kernels::LaunchPlan plan;
     std::string why;  // reason for the plan and the kernel, for users
 };
 

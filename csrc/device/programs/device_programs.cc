@@ -80,7 +80,7 @@ bool runs_schedules(Protocol protocol) {
 
 /// Checks the plan's bounds. Programs that use LL have lines of their own, so the heap's lines do
 /// not bound their blocks and threads.
-Status check_bounds(const kernels::Plan& plan) {
+Status check_bounds(const kernels::LaunchPlan& plan) {
     PCCL_TRY(kernels::check_plan({.blocks = plan.blocks, .threads = plan.threads}, 0));
     if (runs_schedules(plan.protocol) && plan.threads >= abi::kLeastProgramThreads)
         return Status::ok();
@@ -114,7 +114,7 @@ PlannedProgram DevicePrograms::usual_plan(const schedule::ScheduleSource& source
                          .preferred = options_.preferences.protocol,
                          .wanted = source.protocol,
                          .thresholds = kernels::thresholds_of(options_.architecture).schedules});
-    kernels::Plan plan{
+    kernels::LaunchPlan plan{
         .protocol = choice.protocol, .blocks = options_.preferences.most_blocks, .why = choice.why};
     const std::size_t part = bytes / static_cast<std::size_t>(grid.workers(bytes) * grid.chunks);
     constexpr std::size_t kLL128Share = abi::kPairBytes / 8;
@@ -137,16 +137,16 @@ Result<PlannedProgram> DevicePrograms::plan_for(const schedule::ScheduleSource& 
     return planned;
 }
 
-Status DevicePrograms::check(const kernels::Plan& wanted) const {
+Status DevicePrograms::check(const kernels::LaunchPlan& wanted) const {
     PCCL_TRY(check_bounds(wanted));
     if (wanted.protocol != Protocol::kLL128 || options_.ll128 == abi::LL128Trial::kWhole)
         return Status::ok();
     return Status::unsupported(kNoLL128);
 }
 
-Result<kernels::Run> DevicePrograms::prepare(const Collective& collective,
-                                             const schedule::SourcePtr& source,
-                                             const std::optional<kernels::Plan>& wanted) {
+Result<kernels::ProgramLaunch> DevicePrograms::prepare(
+    const Collective& collective, const schedule::SourcePtr& source,
+    const std::optional<kernels::LaunchPlan>& wanted) {
     if (wanted) PCCL_TRY(check(*wanted));
     if (source->kind != collective.kind)
         return Status::unsupported(
@@ -155,12 +155,12 @@ Result<kernels::Run> DevicePrograms::prepare(const Collective& collective,
     PCCL_ASSIGN_OR_RETURN(const Ready* const ready,
                           find({source, is_rooted ? collective.root : Rank{0}}));
     const DeviceGrid& grid = ready->grid;
-    kernels::Run run{.program = ready->program,
-                     .bytes = longest_bytes(collective),
-                     .reduces = reduces(collective.kind),
-                     .type = collective.type,
-                     .op = collective.op};
-    const kernels::Plan most = wanted ? *wanted : usual_plan(*source, grid, run.bytes).plan;
+    kernels::ProgramLaunch run{.program = ready->program,
+                               .bytes = longest_bytes(collective),
+                               .reduces = reduces(collective.kind),
+                               .type = collective.type,
+                               .op = collective.op};
+    const kernels::LaunchPlan most = wanted ? *wanted : usual_plan(*source, grid, run.bytes).plan;
     if (most.blocks < grid.lanes)
         return Status::invalid_argument(concat("a plan of ", most.blocks, " blocks; ", source->name,
                                                " needs one for each of its ", grid.lanes,
@@ -250,7 +250,7 @@ bool DevicePrograms::await_taken(Deadline deadline) const {
     constexpr std::chrono::microseconds kPause{100};
     if (state_ == 0) return true;
     const auto seen =
-        Staging::make(options_.driver, options_.device, sizeof(abi::DeviceProgramState));
+        PinnedStaging::make(options_.driver, options_.device, sizeof(abi::DeviceProgramState));
     if (!seen.is_ok()) return false;
     const auto& state = *reinterpret_cast<const abi::DeviceProgramState*>(seen->bytes().data());
     while (seen->copy(seen->address(), state_).is_ok()) {
@@ -263,8 +263,8 @@ bool DevicePrograms::await_taken(Deadline deadline) const {
 
 /// Stores the bytes; complete on return.
 Status DevicePrograms::store(DeviceAddress to, std::span<const std::byte> from) {
-    PCCL_ASSIGN_OR_RETURN(const Staging staging,
-                          Staging::make(options_.driver, options_.device, from.size()));
+    PCCL_ASSIGN_OR_RETURN(const PinnedStaging staging,
+                          PinnedStaging::make(options_.driver, options_.device, from.size()));
     std::ranges::copy(from, staging.bytes().begin());
     return staging.copy(to, staging.address());
 }

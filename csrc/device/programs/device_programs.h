@@ -25,22 +25,23 @@
 namespace pccl::device {
 
 struct PlannedProgram {
-    kernels::Plan plan;
+    kernels::LaunchPlan plan;
     const char* obstacle = "";  // ProtocolChoice::obstacle
+};
+
+struct DeviceProgramOptions {
+    sys::cuda::Driver& driver;
+    int device = 0;
+    Rank rank = 0;
+    int size = 1;
+    int architecture = kernels::kHopper;
+    Preferences preferences{};
+    abi::LL128Trial ll128 = abi::LL128Trial::kNone;  // result of the trial between the GPUs
 };
 
 class PCCL_API DevicePrograms {
    public:
-    struct Options {
-        sys::cuda::Driver& driver;
-        int device = 0;
-        Rank rank = 0;
-        int size = 1;
-        int architecture = kernels::kHopper;
-        Preferences preferences{};
-        abi::LL128Trial ll128 = abi::LL128Trial::kNone;  // result of the trial between the GPUs
-    };
-    explicit DevicePrograms(const Options& options) : options_(options) {}
+    explicit DevicePrograms(const DeviceProgramOptions& options) : options_(options) {}
     ~DevicePrograms();
     DevicePrograms(const DevicePrograms&) = delete;
     DevicePrograms& operator=(const DevicePrograms&) = delete;
@@ -51,8 +52,9 @@ class PCCL_API DevicePrograms {
     /// The first call of a kind allocates, so it cannot be captured into a graph. Errors:
     /// kInvalidArgument; kUnsupported where `source` does not implement it or GPUs do not run it;
     /// the driver's.
-    Result<kernels::Run> prepare(const Collective& collective, const schedule::SourcePtr& source,
-                                 const std::optional<kernels::Plan>& wanted = std::nullopt);
+    Result<kernels::ProgramLaunch> prepare(
+        const Collective& collective, const schedule::SourcePtr& source,
+        const std::optional<kernels::LaunchPlan>& wanted = std::nullopt);
     /// Returns this rank's program of a source that prepare() has accepted, with a root where it
     /// has one.
     [[nodiscard]] std::shared_ptr<const schedule::Program> program_of(
@@ -81,7 +83,7 @@ class PCCL_API DevicePrograms {
         abi::DeviceProgram program;  // workers and messages are not set
         std::shared_ptr<const schedule::Program> origin;
     };
-    [[nodiscard]] Status check(const kernels::Plan& wanted) const;
+    [[nodiscard]] Status check(const kernels::LaunchPlan& wanted) const;
     /// Returns the default plan for blocks of `bytes`.
     [[nodiscard]] PlannedProgram usual_plan(const schedule::ScheduleSource& source,
                                             const DeviceGrid& grid, std::size_t bytes) const;
@@ -91,7 +93,7 @@ class PCCL_API DevicePrograms {
     Result<sys::cuda::DeviceAddress> allocate(std::size_t bytes);
     Status store(sys::cuda::DeviceAddress to, std::span<const std::byte> from);
 
-    const Options options_;
+    const DeviceProgramOptions options_;
     std::map<Key, Ready> ready_;
     std::vector<sys::cuda::DeviceAddress> memory_;
     sys::cuda::DeviceAddress state_ = 0;

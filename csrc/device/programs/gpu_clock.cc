@@ -55,8 +55,8 @@ std::optional<ClockReading> query_all(abi::ClockPings& pings) {
 }  // namespace
 
 Result<ClockReading> read_clock(sys::cuda::Driver& driver, int device) {
-    PCCL_ASSIGN_OR_RETURN(const Staging memory,
-                          Staging::make(driver, device, sizeof(abi::ClockPings)));
+    PCCL_ASSIGN_OR_RETURN(const PinnedStaging memory,
+                          PinnedStaging::make(driver, device, sizeof(abi::ClockPings)));
     auto& pings = *reinterpret_cast<abi::ClockPings*>(memory.bytes().data());
     std::optional<ClockReading> reading;
     Status launched;

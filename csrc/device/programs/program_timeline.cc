@@ -12,9 +12,9 @@ namespace pccl::device {
 namespace {
 
 /// Merges the times of all blocks that share a lane, in one window.
-abi::StepTime together(const abi::StepTime* times, std::size_t stride, int workers) {
+abi::DeviceStepTime together(const abi::DeviceStepTime* times, std::size_t stride, int workers) {
     constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
-    abi::StepTime all{kNever, kNever, 0, 0};
+    abi::DeviceStepTime all{kNever, kNever, 0, 0};
     for (int worker = 0; worker < workers; ++worker, times += stride) {
         if (times->end == 0) continue;
         all.begin = std::min(all.begin, times->begin);
@@ -37,9 +37,9 @@ Status ProgramTimeline::start(std::size_t most) {
     release();
     if (most == 0) return Status::ok();
     PCCL_ASSIGN_OR_RETURN(began_, read_clock(driver_, device_));
-    PCCL_ASSIGN_OR_RETURN(memory_, driver_.allocate(device_, most * sizeof(abi::StepTime)));
+    PCCL_ASSIGN_OR_RETURN(memory_, driver_.allocate(device_, most * sizeof(abi::DeviceStepTime)));
     room_ = most;
-    return driver_.clear(memory_, most * sizeof(abi::StepTime));
+    return driver_.clear(memory_, most * sizeof(abi::DeviceStepTime));
 }
 
 void ProgramTimeline::release() {
@@ -55,7 +55,7 @@ void ProgramTimeline::release() {
     launches_.clear();
 }
 
-void ProgramTimeline::add(kernels::Run& run, Launch launch) {
+void ProgramTimeline::add(kernels::ProgramLaunch& run, TimedLaunch launch) {
     if (!is_on()) return;
     const abi::DeviceProgram& of = run.program;
     const std::size_t windows = (of.part_bytes + of.window_bytes - 1) / of.window_bytes;
@@ -65,7 +65,7 @@ void ProgramTimeline::add(kernels::Run& run, Launch launch) {
         lost_ += all;
         return;
     }
-    run.program.times = std::bit_cast<abi::StepTime*>(memory_) + used_;
+    run.program.times = std::bit_cast<abi::DeviceStepTime*>(memory_) + used_;
     run.program.times_of_block = of_block;
     launches_.push_back({std::move(launch), used_, of_block, of.workers});
     used_ += all;
@@ -75,13 +75,15 @@ Result<schedule::TimedSteps> ProgramTimeline::take() {
     schedule::TimedSteps taken;
     taken.lost = lost_;
     if (used_ > 0) {
-        PCCL_ASSIGN_OR_RETURN(const Staging staging,
-                              Staging::make(driver_, device_, used_ * sizeof(abi::StepTime)));
+        PCCL_ASSIGN_OR_RETURN(
+            const PinnedStaging staging,
+            PinnedStaging::make(driver_, device_, used_ * sizeof(abi::DeviceStepTime)));
         PCCL_TRY(staging.copy(staging.address(), memory_));
         PCCL_ASSIGN_OR_RETURN(const ClockReading now, read_clock(driver_, device_));
         const GpuClock clock{began_, now};
         taken.clock_error = clock.error();
-        const auto* const times = reinterpret_cast<const abi::StepTime*>(staging.bytes().data());
+        const auto* const times =
+            reinterpret_cast<const abi::DeviceStepTime*>(staging.bytes().data());
         for (const Timed& timed : launches_) collect(timed, times, clock, taken.steps);
         std::ranges::stable_sort(taken.steps, {}, &schedule::TimedStep::end);
     }
@@ -89,15 +91,15 @@ Result<schedule::TimedSteps> ProgramTimeline::take() {
     return taken;
 }
 
-void ProgramTimeline::collect(const Timed& timed, const abi::StepTime* times, const GpuClock& clock,
-                              std::vector<schedule::TimedStep>& steps) {
+void ProgramTimeline::collect(const Timed& timed, const abi::DeviceStepTime* times,
+                              const GpuClock& clock, std::vector<schedule::TimedStep>& steps) {
     const auto& lanes = timed.launch.program->lanes;
     for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
         const std::size_t block = lane * static_cast<std::size_t>(timed.workers);
         for (std::size_t index = 0; index < timed.of_block && !lanes[lane].empty(); ++index) {
             const std::size_t window = index / lanes[lane].size();
             const std::size_t at = index % lanes[lane].size();
-            const abi::StepTime time =
+            const abi::DeviceStepTime time =
                 together(times + timed.first + block * timed.of_block + index, timed.of_block,
                          timed.workers);
             if (time.end == 0) break;

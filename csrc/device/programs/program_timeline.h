@@ -33,13 +33,13 @@ class PCCL_API ProgramTimeline {
     Status start(std::size_t most);
     [[nodiscard]] bool is_on() const { return memory_ != 0; }
     /// The next launch.
-    struct Launch {
+    struct TimedLaunch {
         std::shared_ptr<const schedule::Program> program;
         std::uint32_t sequence = 0;
         bool is_captured = false;
     };
     /// Lets `run` record times, where there is room.
-    void add(kernels::Run& run, Launch launch);
+    void add(kernels::ProgramLaunch& run, TimedLaunch launch);
     /// Returns the times since start() and turns recording off. All launches must have finished.
     Result<schedule::TimedSteps> take();
     /// Makes the destructor leave the memory allocated: a kernel may still use it.
@@ -50,14 +50,14 @@ class PCCL_API ProgramTimeline {
 
    private:
     struct Timed {
-        Launch launch;
+        TimedLaunch launch;
         std::size_t first = 0;  // index of its times
         std::size_t of_block = 0;
         int workers = 1;
     };
     void release();
     /// Merges the times of all blocks that share a lane into one.
-    static void collect(const Timed& timed, const abi::StepTime* times, const GpuClock& clock,
+    static void collect(const Timed& timed, const abi::DeviceStepTime* times, const GpuClock& clock,
                         std::vector<schedule::TimedStep>& steps);
 
     sys::cuda::Driver& driver_;

@@ -14,23 +14,23 @@
 namespace pccl::device {
 
 /// Pinned host memory with a stream of its own.
-class Staging {
+class PinnedStaging {
    public:
-    static Result<Staging> make(sys::cuda::Driver& driver, int device, std::size_t bytes) {
-        Staging made(driver, bytes);
+    static Result<PinnedStaging> make(sys::cuda::Driver& driver, int device, std::size_t bytes) {
+        PinnedStaging made(driver, bytes);
         PCCL_ASSIGN_OR_RETURN(made.stream_, driver.create_stream(device));
         PCCL_ASSIGN_OR_RETURN(made.memory_, driver.allocate_host(bytes));
         return made;
     }
-    Staging(Staging&& other) noexcept
+    PinnedStaging(PinnedStaging&& other) noexcept
         : driver_(other.driver_),
           bytes_(other.bytes_),
           stream_(std::exchange(other.stream_, nullptr)),
           memory_(std::exchange(other.memory_, nullptr)) {}
-    Staging(const Staging&) = delete;
-    Staging& operator=(const Staging&) = delete;
-    Staging& operator=(Staging&&) = delete;
-    ~Staging() {
+    PinnedStaging(const PinnedStaging&) = delete;
+    PinnedStaging& operator=(const PinnedStaging&) = delete;
+    PinnedStaging& operator=(PinnedStaging&&) = delete;
+    ~PinnedStaging() {
         if (stream_ != nullptr) static_cast<void>(driver_.destroy_stream(stream_));
         if (memory_ != nullptr) static_cast<void>(driver_.free_host(memory_));
     }
@@ -49,7 +49,7 @@ class Staging {
     }
 
    private:
-    Staging(sys::cuda::Driver& driver, std::size_t bytes) : driver_(driver), bytes_(bytes) {}
+    PinnedStaging(sys::cuda::Driver& driver, std::size_t bytes) : driver_(driver), bytes_(bytes) {}
 
     sys::cuda::Driver& driver_;
     std::size_t bytes_;

@@ -97,8 +97,8 @@ __device__ __forceinline__ bool move_by_ll128(const abi::DeviceTeam& team, const
             packets.combine(other, reduction);
         }
         if (lines.incoming != nullptr) {
-            const Awaited awaited{lines.incoming + 2 * pair, pair < pairs, lines.received,
-                                  lines.sender};
+            const AwaitedPair awaited{lines.incoming + 2 * pair, pair < pairs, lines.received,
+                                      lines.sender};
             PairPackets got{};
             if (!thread.receive(team, awaited, got)) return false;
             if (chunk.sources[0] != nullptr) {

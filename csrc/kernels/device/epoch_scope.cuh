@@ -146,17 +146,17 @@ class EpochScope : public Numbered {
         return team_.heaps[peer]->channels[blockIdx.x].entries[team_.rank];
     }
 
-    static __device__ abi::Channel* channel_of(const abi::DeviceTeam& team) {
+    static __device__ abi::BlockChannel* channel_of(const abi::DeviceTeam& team) {
         await_launch_ahead();
         return &team.heaps[team.rank]->channels[blockIdx.x];
     }
-    __device__ EpochScope(const abi::DeviceTeam& team, abi::Channel* channel)
+    __device__ EpochScope(const abi::DeviceTeam& team, abi::BlockChannel* channel)
         : Numbered(team, epoch_after(channel->epoch), team.fingerprint),
           team_(team),
           channel_(channel) {}
 
     const abi::DeviceTeam& team_;
-    abi::Channel* channel_;
+    abi::BlockChannel* channel_;
 };
 
 }  // namespace pccl::kernels::device

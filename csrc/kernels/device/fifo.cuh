@@ -20,7 +20,7 @@ __device__ __forceinline__ abi::DeviceSlots* slots_of(abi::DeviceProgramState* o
 /// Open end of a FIFO for messages of one form. It is constant while open: the program's table
 /// numbers the messages, so that threads need not synchronise over a counter.
 template <abi::MessageForm kForm>
-class Port {
+class FifoPort {
    public:
     /// Opens FIFO `fifo` between `self` and the port's peer; `here` is the program state of `self`,
     /// and `windows` those of the launch. False where the states have not been exchanged.

@@ -86,7 +86,7 @@ struct PairPackets {
 };
 
 /// Line pair of a message that a thread waits for; unused where a chunk ends before it.
-struct Awaited {
+struct AwaitedPair {
     const abi::LL128Line* pair;
     bool is_sent;
     std::uint32_t number;
@@ -131,7 +131,7 @@ class LL128Thread {
     }
 
     /// Receives a pair. False, on all threads of the warp, when a line did not arrive.
-    __device__ __forceinline__ bool receive(const abi::DeviceTeam& team, const Awaited& awaited,
+    __device__ __forceinline__ bool receive(const abi::DeviceTeam& team, const AwaitedPair& awaited,
                                             PairPackets& got) const {
         WaitDeadline deadline(team);
         uint4 pieces[2]{};
@@ -169,7 +169,7 @@ class LL128Thread {
 
     [[nodiscard]] __device__ bool is_last() const { return part_ == kLast; }
 
-    [[nodiscard]] __device__ bool load_pair(const Awaited& awaited, uint4 (&pieces)[2]) const {
+    [[nodiscard]] __device__ bool load_pair(const AwaitedPair& awaited, uint4 (&pieces)[2]) const {
         const bool first =
             load_piece(awaited.pair, static_cast<int>(part_), awaited.number, pieces[0]);
         const bool second =

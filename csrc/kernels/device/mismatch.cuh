@@ -26,7 +26,7 @@ __device__ __forceinline__ bool is_of_another_call(const abi::DeviceTeam& team,
 __device__ __forceinline__ bool has_mismatch(const abi::DeviceTeam& team, int peer,
                                              abi::DevicePhase phase) {
     const abi::Heap& own = *team.heaps[team.rank];
-    const abi::Channel& channel = own.channels[blockIdx.x];
+    const abi::BlockChannel& channel = own.channels[blockIdx.x];
     const std::uint32_t epoch = epoch_after(channel.epoch);
     const bool sends_ll = phase == abi::DevicePhase::kData;
     const abi::LLLine entry = load_line(&channel.entries[peer].output);

@@ -46,7 +46,7 @@ class StaggeredPush {
         const int before = (team_.rank + team_.size - 1) % team_.size;
         if (threadIdx.x == 0) store_relaxed(&channel_of(before).stagger_step, first_ + step);
     }
-    [[nodiscard]] __device__ abi::Channel& channel_of(int rank) const {
+    [[nodiscard]] __device__ abi::BlockChannel& channel_of(int rank) const {
         return team_.heaps[rank]->channels[blockIdx.x];
     }
 

@@ -18,7 +18,7 @@ inline constexpr unsigned kWholeWarp = ~0U;  // as a mask
 /// Returns a rank that has not announced itself to this block, otherwise `peer`, which may itself
 /// wait for a missing rank.
 __device__ __noinline__ inline int absent_or(const abi::DeviceTeam& team, int peer) {
-    const abi::Channel& channel = team.heaps[team.rank]->channels[blockIdx.x];
+    const abi::BlockChannel& channel = team.heaps[team.rank]->channels[blockIdx.x];
 #pragma unroll 1
     for (int rank = 0; rank < team.size; ++rank) {
         const std::uint32_t seen = load_acquire(&channel.entries[rank].output.low_epoch);

@@ -49,8 +49,8 @@ __device__ __forceinline__ void take_back(abi::EntryLines& where) {
 /// gets no result from its later loads: this rank has not exited for it.
 __device__ __noinline__ inline void withdraw_from(const abi::DeviceTeam& team, std::uint32_t epoch,
                                                   int peer) {
-    abi::Channel& here = team.heaps[team.rank]->channels[blockIdx.x];
-    abi::Channel& there = team.heaps[peer]->channels[blockIdx.x];
+    abi::BlockChannel& here = team.heaps[team.rank]->channels[blockIdx.x];
+    abi::BlockChannel& there = team.heaps[peer]->channels[blockIdx.x];
     take_back(there.entries[team.rank]);
     const Numbered now(team, epoch, team.fingerprint);
     const auto is_in = [&] {

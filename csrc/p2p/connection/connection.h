@@ -79,7 +79,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     /// Returns whether the connection was lost because it was not made in time.
     [[nodiscard]] bool timed_out() const { return state_.timed_out(); }
     /// Returns the route. Valid once the connection is_whole().
-    [[nodiscard]] const Route& route() const { return route_; }
+    [[nodiscard]] const ConnectionRoute& route() const { return route_; }
 
     /// Begins a transfer. A small one may be complete on return.
     std::shared_ptr<TransferRequest> begin_transfer(TransferArgs args);
@@ -159,7 +159,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     HandoffLock mutex_;                       // guards the members below
     std::unique_ptr<ConnectionSetup> setup_;  // null once the connection is whole
     std::unique_ptr<transport::RmaLink> link_;
-    Route route_;  // written before the connection is whole
+    ConnectionRoute route_;  // written before the connection is whole
     TransferQueue transfers_;
     ControlQueue messages_;
     bool awaits_stream_ = false;                // the first waiting transfer waits for a stream

@@ -32,7 +32,7 @@ std::string joined(const std::string& reasons, const std::string& more) {
     return reasons.empty() ? more : concat(reasons, "; ", more);
 }
 
-std::string_view how(const Route& route, const Plan& plan) {
+std::string_view how(const ConnectionRoute& route, const Plan& plan) {
     if (!route.is_direct) return "by messages";
     const bool here = registered(plan.local()).memory().kind == abi::MemoryKind::kGpu;
     const bool there = plan.remote().is_gpu();
@@ -43,13 +43,13 @@ std::string_view how(const Route& route, const Plan& plan) {
 
 }  // namespace
 
-runtime::SessionPath route_of(const Route& route, const Plan& plan) {
+runtime::SessionPath route_of(const ConnectionRoute& route, const Plan& plan) {
     return {.kind = to_string(route.kind), .how = how(route, plan)};
 }
 
 Result<std::unique_ptr<ConnectionSetup>> ConnectionSetup::start_connect(
     const ConnectionInfo& peer, transport::Transport& transport, std::uint64_t number,
-    Route route) {
+    ConnectionRoute route) {
     const transport::LinkRequest request{
         .group = peer.group, .source = kNoRank, .destination = kNoRank, .group_size = kEnds};
     PCCL_ASSIGN_OR_RETURN(auto connected, transport.connect(peer.address, request, peer.secret));
@@ -65,7 +65,7 @@ Result<std::unique_ptr<ConnectionSetup>> ConnectionSetup::begin(const OwnSide& o
     return begin({.own = own, .peer = peer, .wanted = wanted, .ended = std::move(ended)}, number);
 }
 
-Result<std::unique_ptr<ConnectionSetup>> ConnectionSetup::begin(Attempt attempt,
+Result<std::unique_ptr<ConnectionSetup>> ConnectionSetup::begin(SetupAttempt attempt,
                                                                 std::uint64_t number) {
     const OwnSide& own = attempt.own;
     const ConnectionInfo& peer = attempt.peer;
@@ -75,7 +75,7 @@ Result<std::unique_ptr<ConnectionSetup>> ConnectionSetup::begin(Attempt attempt,
         return chosen.status().with_message(
             concat("no transport leads there from here", chosen.status().message()));
     const Status reachable = wanted.is_ok() ? reaches(*chosen->transport, peer) : wanted;
-    Route route{.kind = chosen->transport->kind(), .is_direct = reachable.is_ok()};
+    ConnectionRoute route{.kind = chosen->transport->kind(), .is_direct = reachable.is_ok()};
     if (chosen->reasons.size() > 2) route.reasons = chosen->reasons.substr(2);  // skips "; "
     if (!attempt.failure.is_ok()) route.reasons = joined(route.reasons, attempt.failure.message());
     if (!reachable.is_ok()) route.reasons = joined(route.reasons, reachable.message());
@@ -96,7 +96,7 @@ bool ConnectionSetup::try_next_transport(const Status& failure) {
                                   failure.code() == StatusCode::kUnavailable ||
                                   failure.code() == StatusCode::kUnsupported;
     if (!attempt_ || !may_be_elsewhere) return false;
-    Attempt attempt = *attempt_;
+    SetupAttempt attempt = *attempt_;
     attempt.failed = attempt.failed | route_.kind;
     if (attempt.failure.is_ok()) attempt.failure = failure;
     auto next = begin(std::move(attempt), number_);
@@ -114,7 +114,7 @@ Result<std::unique_ptr<ConnectionSetup>> ConnectionSetup::answer(
     if (transport == nullptr) return Status::internal("a stream of a transport that is not here");
     const Status reachable = reaches(*transport, hello.from);
     const bool both = hello.reaches && reachable.is_ok();
-    Route route{.kind = transport->kind(), .is_direct = both};
+    ConnectionRoute route{.kind = transport->kind(), .is_direct = both};
     if (!reachable.is_ok())
         route.reasons = reachable.message();
     else if (!both)

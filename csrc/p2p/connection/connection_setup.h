@@ -23,7 +23,7 @@
 namespace pccl::p2p {
 
 /// Route to a peer, with the reasons why it is not a faster one.
-struct Route {
+struct ConnectionRoute {
     transport::TransportKind kind = transport::TransportKind::kShm;
     /// Whether each side copies by itself. Otherwise the peer serves requests.
     bool is_direct = false;
@@ -31,7 +31,7 @@ struct Route {
 };
 
 /// Returns the path that the blocks of a plan take; docs/reference/p2p.md lists all of them.
-[[nodiscard]] runtime::SessionPath route_of(const Route& route, const Plan& plan);
+[[nodiscard]] runtime::SessionPath route_of(const ConnectionRoute& route, const Plan& plan);
 
 /// Parts that this process contributes.
 struct OwnSide {
@@ -68,19 +68,19 @@ class ConnectionSetup {
 
     // Valid once advance() has returned true:
 
-    [[nodiscard]] const Route& route() const { return route_; }
+    [[nodiscard]] const ConnectionRoute& route() const { return route_; }
     [[nodiscard]] transport::RmaStreams take_streams() { return std::move(streams_); }
 
    private:
     ConnectionSetup(std::unique_ptr<transport::PendingConnect> pending_connect,
-                    std::uint64_t number, Route route)
+                    std::uint64_t number, ConnectionRoute route)
         : pending_connect_(std::move(pending_connect)), number_(number), route_(std::move(route)) {}
     static Result<std::unique_ptr<ConnectionSetup>> start_connect(const ConnectionInfo& peer,
                                                                   transport::Transport& transport,
                                                                   std::uint64_t number,
-                                                                  Route route);
+                                                                  ConnectionRoute route);
     /// State from which a caller begins again by another transport.
-    struct Attempt {
+    struct SetupAttempt {
         OwnSide own;
         ConnectionInfo peer;
         Status wanted;
@@ -88,7 +88,8 @@ class ConnectionSetup {
         transport::TransportFlags failed{};  // transports that did not reach the peer
         Status failure{};                    // of the first of them
     };
-    static Result<std::unique_ptr<ConnectionSetup>> begin(Attempt attempt, std::uint64_t number);
+    static Result<std::unique_ptr<ConnectionSetup>> begin(SetupAttempt attempt,
+                                                          std::uint64_t number);
     /// Returns false when no other transport is left.
     bool try_next_transport(const Status& failure);
     Result<bool> send_handshake();
@@ -96,11 +97,11 @@ class ConnectionSetup {
     std::unique_ptr<transport::PendingConnect> pending_connect_;  // null once connected
     transport::RmaStreams streams_;
     const std::uint64_t number_;
-    Route route_;
+    ConnectionRoute route_;
     bool is_fallback_ = false;
-    std::optional<Attempt> attempt_;  // of the caller only
-    std::string handshake_;           // to be sent
-    std::size_t sent_bytes_ = 0;      // bytes of handshake_
+    std::optional<SetupAttempt> attempt_;  // of the caller only
+    std::string handshake_;                // to be sent
+    std::size_t sent_bytes_ = 0;           // bytes of handshake_
 };
 
 }  // namespace pccl::p2p

@@ -11,8 +11,8 @@ namespace pccl::p2p {
 namespace {
 
 Status given_up(const MessageArgs& args) {
-    return Status::aborted(
-        concat("the ", args.direction == Direction::kSend ? "send" : "receive", " was given up"));
+    return Status::aborted(concat(
+        "the ", args.direction == MessageDirection::kSend ? "send" : "receive", " was given up"));
 }
 
 Status too_long(const MessageRequest& send, const Wanted& wanted) {
@@ -34,7 +34,7 @@ Status Matcher::post(const MessageRequestPtr& request) {
 
 Status Matcher::add_request(const MessageRequestPtr& request) {
     const MessageArgs& args = request->args();
-    const bool sends = args.direction == Direction::kSend;
+    const bool sends = args.direction == MessageDirection::kSend;
     if ((sends ? waiting_sends_ : receives_.size()) >= kMost)
         return Status::resource_exhausted(concat(kMost, sends ? " sends" : " receives",
                                                  " wait for session \"", peer_.name, "\""));

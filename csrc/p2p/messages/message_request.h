@@ -16,11 +16,11 @@ namespace pccl::p2p {
 
 class Connection;
 
-enum class Direction : std::uint8_t { kSend, kReceive };
+enum class MessageDirection : std::uint8_t { kSend, kReceive };
 
 /// Arguments of a send or a receive.
 struct MessageArgs {
-    Direction direction{};
+    MessageDirection direction{};
     std::uint64_t tag = 0;
     std::shared_ptr<LocalMemory> memory;
     Extent extent;

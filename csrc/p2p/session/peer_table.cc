@@ -79,7 +79,7 @@ std::optional<SessionId> PeerTable::take_caller(const std::string& peer) {
     const auto connection = peer.empty() ? first_unreported() : first_whole(peer);
     if (connection == nullptr) return std::nullopt;
     const SessionId& caller = connection->peer().id;
-    for (Arrival& each : arrived_) each.is_reported |= each.who() == caller;
+    for (IncomingConnection& each : arrived_) each.is_reported |= each.who() == caller;
     return caller;
 }
 
@@ -87,11 +87,11 @@ std::shared_ptr<Connection> PeerTable::first_unreported() const {
     // A peer that has reconnected before the loss of its last connection was found is reported
     // after that.
     const auto is_known = [this](const SessionId& who) {
-        return std::ranges::any_of(arrived_, [&who](const Arrival& each) {
+        return std::ranges::any_of(arrived_, [&who](const IncomingConnection& each) {
             return each.is_reported && each.who() == who && each.is_there();
         });
     };
-    for (const Arrival& each : arrived_)
+    for (const IncomingConnection& each : arrived_)
         if (!each.is_reported && each.is_there() && !is_known(each.who())) return each.connection;
     return nullptr;
 }
@@ -149,7 +149,7 @@ PeerTable::Connections PeerTable::take_lost() {
 }
 
 void PeerTable::take_lost_arrivals(Connections& lost) {
-    arrived_.remove_if([&lost](const Arrival& each) {
+    arrived_.remove_if([&lost](const IncomingConnection& each) {
         const bool is_lost = each.connection->is_lost();
         if (is_lost) lost.push_back(each.connection);
         return is_lost;

@@ -77,7 +77,7 @@ class PeerTable {
 
    private:
     /// Connection that a peer has made.
-    struct Arrival {
+    struct IncomingConnection {
         std::shared_ptr<Connection> connection;
         bool is_reported = false;  // by take_caller()
 
@@ -97,7 +97,7 @@ class PeerTable {
     PeerIncarnations incarnations_;
     std::multimap<std::string, std::shared_ptr<Connection>> connections_;  // by name of the peer
     EndedConnections ended_;  // connections that are no longer in connections_
-    std::list<Arrival> arrived_;
+    std::list<IncomingConnection> arrived_;
     /// Matchers by incarnation of a peer, while there are connections to it.
     std::map<std::pair<std::string, std::uint64_t>, std::weak_ptr<Matcher>> matchers_;
 };

@@ -136,7 +136,7 @@ Result<ChosenConnection> SessionCore::connection_for(const Plan& plan) {
 Result<std::shared_ptr<Connection>> SessionCore::connection_for(const std::string& peer,
                                                                 const MessageArgs& args) {
     PCCL_TRY(memory_.check_own(args.memory.get()));
-    const bool sends = args.direction == Direction::kSend;
+    const bool sends = args.direction == MessageDirection::kSend;
     PCCL_ASSIGN_OR_RETURN(
         ChosenConnection chosen,
         connection_to(

@@ -68,7 +68,7 @@ Result<std::shared_ptr<TransferRequest>> begin_ordered_read(SessionCore& core, T
     const ConnectionInfo& peer = connection->peer();
     if (!of_host.empty()) return keeps_no_order(peer, of_host);
     PCCL_TRY(await_connection(core, *connection, deadline));
-    const Route& path = connection->route();
+    const ConnectionRoute& path = connection->route();
     if (!path.is_direct) return keeps_no_order(peer, path.reasons);
     PCCL_TRY(registered(args.plan->local()).begin_use());
     return connection->begin_transfer(std::move(args));

@@ -19,8 +19,8 @@
 namespace pccl::p2p {
 namespace {
 
-std::string text_of(Direction direction) {
-    return direction == Direction::kSend ? "send" : "receive";
+std::string text_of(MessageDirection direction) {
+    return direction == MessageDirection::kSend ? "send" : "receive";
 }
 
 /// Returns whether the message has ended; if so, the program has now seen it.
@@ -72,7 +72,7 @@ std::uint64_t Message::bytes() const {
 
 std::uint64_t Message::tag() const { return request_->args().tag; }
 
-bool Message::is_send() const { return request_->args().direction == Direction::kSend; }
+bool Message::is_send() const { return request_->args().direction == MessageDirection::kSend; }
 
 const SessionId& Message::peer() const { return request_->through()->peer().id; }
 
@@ -172,11 +172,11 @@ Status Transfer::check_usable() const { return state_->checked().check(); }
 
 Result<Message> Transfer::post_send(const LocalExtent& from, std::uint64_t tag, Deadline deadline) {
     const std::uint64_t chunk = state_->options.chunk;
-    return post({Direction::kSend, tag, from.memory, from.extent, chunk}, deadline);
+    return post({MessageDirection::kSend, tag, from.memory, from.extent, chunk}, deadline);
 }
 
 Result<Message> Transfer::post_recv(const LocalExtent& into, std::uint64_t tag, Deadline deadline) {
-    return post({Direction::kReceive, tag, into.memory, into.extent}, deadline);
+    return post({MessageDirection::kReceive, tag, into.memory, into.extent}, deadline);
 }
 
 Result<Work> Transfer::post_read(const LocalExtent& into, const RemoteExtent& from,
@@ -211,7 +211,7 @@ Result<TransferArgs> Transfer::args(const LocalExtent& here, const RemoteExtent&
 Result<Message> Transfer::post(MessageArgs args, Deadline deadline) {
     PCCL_ASSIGN_OR_RETURN(State* const state, state_->checked().get());
     PCCL_TRY(Extents(args.extent).check_within(args.memory->bytes()));
-    const Kind kind = args.direction == Direction::kSend ? Kind::kSend : Kind::kReceive;
+    const Kind kind = args.direction == MessageDirection::kSend ? Kind::kSend : Kind::kReceive;
     PCCL_TRY(await_room(*state, kind, deadline));
     PCCL_ASSIGN_OR_RETURN(auto connection, state->core->connection_for(state->peer, args));
     PCCL_TRY(registered(*args.memory).begin_use());

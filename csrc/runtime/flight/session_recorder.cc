@@ -92,7 +92,7 @@ void SessionRecorder::add_event(SessionEvent event) {
 }
 
 std::uint64_t SessionRecorder::add(const SessionTransfer& transfer) {
-    return ring_.add([&transfer](Fields& fields) {
+    return ring_.add([&transfer](TransferFields& fields) {
         fields.bytes.store(transfer.bytes, kUnordered);
         fields.pair.store(transfer.pair, kUnordered);
         fields.writes.store(transfer.writes, kUnordered);
@@ -106,7 +106,7 @@ std::uint64_t SessionRecorder::add(const SessionTransfer& transfer) {
 
 void SessionRecorder::ended(std::uint64_t number, const Status& outcome, const SessionPath& path,
                             TimePoint now) {
-    Fields* const fields = ring_.find(number);
+    TransferFields* const fields = ring_.find(number);
     if (fields == nullptr) return;
     fields->outcome.store(outcome.code(), kUnordered);
     fields->kind.store(path.kind.data(), kUnordered);
@@ -114,7 +114,7 @@ void SessionRecorder::ended(std::uint64_t number, const Status& outcome, const S
     fields->ended.store(now, kUnordered);
 }
 
-SessionTransfer SessionRecorder::read(std::uint64_t number, const Fields& fields) {
+SessionTransfer SessionRecorder::read(std::uint64_t number, const TransferFields& fields) {
     return {.number = number,
             .pair = fields.pair.load(kUnordered),
             .writes = fields.writes.load(kUnordered),

@@ -89,7 +89,7 @@ class PCCL_API SessionRecorder {
     [[nodiscard]] std::vector<SessionPair> pairs() const;
 
    private:
-    struct Fields {
+    struct TransferFields {
         std::atomic<std::uint64_t> bytes{0};
         std::atomic<std::uint32_t> pair{0};
         std::atomic<bool> writes{false};
@@ -99,9 +99,9 @@ class PCCL_API SessionRecorder {
         std::atomic<const char*> kind{nullptr};
         std::atomic<const char*> how{nullptr};
     };
-    static SessionTransfer read(std::uint64_t number, const Fields& fields);
+    static SessionTransfer read(std::uint64_t number, const TransferFields& fields);
 
-    RecordRing<Fields, kTransfers> ring_;
+    RecordRing<TransferFields, kTransfers> ring_;
     mutable std::mutex mutex_;  // guards the members below
     std::uint32_t last_pair_ = 0;
     std::deque<SessionPair> pairs_;

@@ -40,12 +40,12 @@ struct Spot {
 class Trees {
    public:
     /// Direction: along links from the owner, or towards it.
-    enum class Way { kDown, kUp };
+    enum class TreeDirection { kDown, kUp };
 
-    Trees(int ranks, const std::vector<DirectedLink>& links, Way way) : ranks_(ranks) {
+    Trees(int ranks, const std::vector<DirectedLink>& links, TreeDirection way) : ranks_(ranks) {
         std::vector<std::vector<Rank>> beyond(static_cast<std::size_t>(ranks));
         for (const DirectedLink& link : links) {
-            if (way == Way::kDown)
+            if (way == TreeDirection::kDown)
                 beyond[static_cast<std::size_t>(link.from)].push_back(link.to);
             else
                 beyond[static_cast<std::size_t>(link.to)].push_back(link.from);
@@ -106,12 +106,12 @@ class Trees {
     std::map<std::pair<Rank, Rank>, int> loads_;  // blocks by link
 };
 
-struct Network {
-    Network(int size, std::vector<DirectedLink> all)
+struct TreeNetwork {
+    TreeNetwork(int size, std::vector<DirectedLink> all)
         : ranks(size),
           links(std::move(all)),
-          down(ranks, links, Trees::Way::kDown),
-          up(ranks, links, Trees::Way::kUp) {}
+          down(ranks, links, Trees::TreeDirection::kDown),
+          up(ranks, links, Trees::TreeDirection::kUp) {}
 
     int ranks;
     std::vector<DirectedLink> links;
@@ -122,7 +122,7 @@ struct Network {
 /// Maker of the program of one rank.
 class AlongLinksMaker {
    public:
-    AlongLinksMaker(const Network& network, const Member& me)
+    AlongLinksMaker(const TreeNetwork& network, const Member& me)
         : network_(network), me_(me), first_(program_) {
         for (const DirectedLink& link : network.links) {
             if (link.from == me.rank) sends_.emplace(link.to, LaneBuilder(program_));
@@ -274,7 +274,7 @@ class AlongLinksMaker {
         return steps(left_, blocks);
     }
 
-    const Network& network_;
+    const TreeNetwork& network_;
     const Member& me_;
     Program program_;
     LaneBuilder first_;  // copies
@@ -286,7 +286,7 @@ class AlongLinksMaker {
     Steps left_;                    // step that sent a sum
 };
 
-Program program_along_links(const Network& network, const Shape& shape, Rank rank) {
+Program program_along_links(const TreeNetwork& network, const Shape& shape, Rank rank) {
     const Member me{shape, rank};
     AlongLinksMaker maker(network, me);
     switch (shape.kind) {
@@ -303,14 +303,15 @@ Program program_along_links(const Network& network, const Shape& shape, Rank ran
     }
 }
 
-long long rounds_along_links(const Network& network, CollectiveKind kind) {
+long long rounds_along_links(const TreeNetwork& network, CollectiveKind kind) {
     const int down = network.down.longest();
     const int up = network.up.longest();
     if (kind == CollectiveKind::kAllReduce) return up + down;
     return reduces(kind) ? up : down;
 }
 
-SourcePtr source_along_links(std::string_view name, const std::shared_ptr<const Network>& network,
+SourcePtr source_along_links(std::string_view name,
+                             const std::shared_ptr<const TreeNetwork>& network,
                              CollectiveKind kind) {
     Digest identity;
     identity.add(concat("along links ", name, " ", to_string(kind), " 1 ", network->ranks));
@@ -340,7 +341,7 @@ SourcePtr source_along_links(std::string_view name, const std::shared_ptr<const 
     return std::make_shared<const ScheduleSource>(std::move(made));
 }
 
-Status check(const Network& network) {
+Status check(const TreeNetwork& network) {
     for (Rank from = 0; from < network.ranks; ++from)
         for (Rank to = 0; to < network.ranks; ++to)
             if (network.down.at(from, to).distance == kUnreached)
@@ -361,7 +362,7 @@ Result<std::vector<SourcePtr>> along_links(std::string_view name, int ranks,
     std::ranges::sort(links);
     const auto [end, last] = std::ranges::unique(links);
     links.erase(end, last);
-    const auto network = std::make_shared<const Network>(ranks, std::move(links));
+    const auto network = std::make_shared<const TreeNetwork>(ranks, std::move(links));
     PCCL_TRY(check(*network));
     std::vector<SourcePtr> sources;
     for (const CollectiveKind kind :

@@ -22,7 +22,7 @@ namespace pccl::schedule {
 namespace {
 
 /// Positions [first, first + count) after the root.
-struct Span {
+struct PositionSpan {
     int first = 0;
     int count = 0;
 };
@@ -34,7 +34,9 @@ int reach(const Member& me, int position) {
     return position == 0 ? me.n() : std::min(me.n(), position + (position & -position));
 }
 
-Span subtree(const Member& me, int position) { return {position, reach(me, position) - position}; }
+PositionSpan subtree(const Member& me, int position) {
+    return {position, reach(me, position) - position};
+}
 
 /// Returns the children, nearest first: the smallest subtree first.
 std::vector<int> children_of(const Member& me, int position) {
@@ -56,14 +58,14 @@ TreePlace place_in_tree(const Member& me) {
 
 /// Returns a subtree's blocks in a buffer of the root, where they may wrap around. Other ranks
 /// store blocks by position.
-Slices at_root(const Member& me, Buffer buffer, Span span) {
+Slices at_root(const Member& me, Buffer buffer, PositionSpan span) {
     const int before_wrap = std::clamp(me.n() - me.shape.root - span.first, 0, span.count);
     return {me.block(buffer, me.of_position(span.first), before_wrap),
             me.block(buffer, me.of_position(span.first + before_wrap), span.count - before_wrap)};
 }
 
 /// Returns `span` within the scratch of this rank, which holds its subtree.
-Slice in_scratch(const Member& me, Span span) {
+Slice in_scratch(const Member& me, PositionSpan span) {
     return me.block(Buffer::kScratch, span.first - me.from_root(), span.count);
 }
 

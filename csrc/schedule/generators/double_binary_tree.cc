@@ -52,7 +52,7 @@ int to_other_tree(int label, int labels, int step) {
 }
 
 /// Tree over `labels` members that start at the `first_position`-th rank after the root.
-struct Tree {
+struct MemberTree {
     int index = 0;
     int labels = 0;
     int first_position = 0;
@@ -67,7 +67,7 @@ struct Tree {
     }
 };
 
-TreePlace place_in_double_tree(const Member& me, const Tree& tree) {
+TreePlace place_in_double_tree(const Member& me, const MemberTree& tree) {
     if (me.from_root() < tree.first_position) {
         return {.parent = kNoRank, .children = {tree.rank_of(me, floor_power(tree.labels))}};
     }

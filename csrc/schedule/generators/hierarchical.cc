@@ -36,9 +36,9 @@ namespace pccl::schedule {
 namespace {
 
 /// Map of ranks to hosts and rails.
-class Places {
+class RailMap {
    public:
-    explicit Places(std::vector<int> sizes)
+    explicit RailMap(std::vector<int> sizes)
         : sizes_(std::move(sizes)), rails_(*std::ranges::min_element(sizes_)) {
         for (const int size : sizes_) first_.push_back(first_.back() + size);
     }
@@ -91,7 +91,7 @@ class Places {
 /// Maker of the program of one rank, step by step.
 class HierarchicalMaker {
    public:
-    HierarchicalMaker(const Places& places, const Member& me)
+    HierarchicalMaker(const RailMap& places, const Member& me)
         : places_(places),
           me_(me),
           host_(places.host_of(me.rank)),
@@ -182,7 +182,7 @@ class HierarchicalMaker {
         return {std::move(ranks), all};
     }
 
-    const Places& places_;
+    const RailMap& places_;
     const Member& me_;
     const int host_;
     const int number_;  // on its host
@@ -286,7 +286,7 @@ Program HierarchicalMaker::all_reduce() && {
     return std::move(program_);
 }
 
-Program hierarchical_program(const Places& places, const Shape& shape, Rank rank) {
+Program hierarchical_program(const RailMap& places, const Shape& shape, Rank rank) {
     const Member me{shape, rank};
     HierarchicalMaker maker(places, me);
     switch (shape.kind) {
@@ -300,7 +300,7 @@ Program hierarchical_program(const Places& places, const Shape& shape, Rank rank
 }
 
 /// Returns the rounds. If the hosts differ, the longest chain may have one round less.
-long long hierarchical_rounds(const Places& places, CollectiveKind kind) {
+long long hierarchical_rounds(const RailMap& places, CollectiveKind kind) {
     const std::string_view name =
         kind == CollectiveKind::kReduceScatter && !places.is_even() ? "ring" : "pat";
     const SourcePtr rail = built_in(name, kind).value();
@@ -310,7 +310,7 @@ long long hierarchical_rounds(const Places& places, CollectiveKind kind) {
     return between + exchange + (kind == CollectiveKind::kAllReduce ? exchange : relay);
 }
 
-SourcePtr hierarchical_source(const std::shared_ptr<const Places>& places, CollectiveKind kind) {
+SourcePtr hierarchical_source(const std::shared_ptr<const RailMap>& places, CollectiveKind kind) {
     Digest identity;
     identity.add(concat("hierarchical ", to_string(kind), " 1", places->text()));
     const bool has_ring = kind == CollectiveKind::kReduceScatter && !places->is_even();
@@ -343,7 +343,7 @@ SourcePtr hierarchical_source(const std::shared_ptr<const Places>& places, Colle
 
 std::vector<SourcePtr> hierarchical(const std::vector<int>& ranks_by_host) {
     if (ranks_by_host.size() < 2 || std::ranges::max(ranks_by_host) < 2) return {};
-    const auto places = std::make_shared<const Places>(ranks_by_host);
+    const auto places = std::make_shared<const RailMap>(ranks_by_host);
     return {hierarchical_source(places, CollectiveKind::kAllReduce),
             hierarchical_source(places, CollectiveKind::kAllGather),
             hierarchical_source(places, CollectiveKind::kReduceScatter)};

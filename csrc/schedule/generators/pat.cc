@@ -64,21 +64,21 @@ struct Strides {
 
 /// Message of every rank in an all_gather, to the rank `distance` before it: blocks first, first +
 /// step, ..., numbered from the view of the receiver.
-struct Message {
+struct PatMessage {
     int distance = 0;
     int first = 0;
     int step = 1;
 };
 
 /// Messages of an all_gather, in order.
-class Messages {
+class PatMessages {
    public:
-    explicit Messages(const Strides& of) : of_(of) {
+    explicit PatMessages(const Strides& of) : of_(of) {
         for (int distance = of.aggregated / 2 * of.stride; distance >= of.stride; distance /= 2)
             add(distance, distance, 2 * distance);
         walk(0, of.stride);
     }
-    [[nodiscard]] const std::vector<Message>& list() const { return list_; }
+    [[nodiscard]] const std::vector<PatMessage>& list() const { return list_; }
 
    private:
     void walk(int parent, int bit) {
@@ -92,7 +92,7 @@ class Messages {
     }
 
     const Strides& of_;
-    std::vector<Message> list_;
+    std::vector<PatMessage> list_;
 };
 
 /// Builder of one rank's two lanes; tracks where the rank holds each block, or its partial sum.
@@ -113,7 +113,7 @@ class Pat {
     /// sum gets the place sum_of(s).
     template <typename SliceFor>
     void reduce_towards_owners(SliceFor sum_of) {
-        for (const Message& message : std::views::reverse(messages_.list())) {
+        for (const PatMessage& message : std::views::reverse(messages_.list())) {
             send(arriving(message), me_.at(message.distance));
             accumulate(leaving(message), me_.at(-message.distance), sum_of);
         }
@@ -123,7 +123,7 @@ class Pat {
     /// place home_of(s).
     template <typename SliceFor>
     void spread_from_owners(SliceFor home_of) {
-        for (const Message& message : messages_.list()) {
+        for (const PatMessage& message : messages_.list()) {
             send(leaving(message), me_.at(-message.distance));
             receive(arriving(message), me_.at(message.distance), home_of);
         }
@@ -138,13 +138,13 @@ class Pat {
     };
 
     [[nodiscard]] Held& held(int s) { return held_[static_cast<std::size_t>(s)]; }
-    [[nodiscard]] std::vector<int> arriving(const Message& message) const {
+    [[nodiscard]] std::vector<int> arriving(const PatMessage& message) const {
         std::vector<int> blocks;
         for (int s = message.first; s < me_.n(); s += message.step) blocks.push_back(s);
         return blocks;
     }
     /// Returns the same blocks, numbered from the view of the sender.
-    [[nodiscard]] std::vector<int> leaving(const Message& message) const {
+    [[nodiscard]] std::vector<int> leaving(const PatMessage& message) const {
         std::vector<int> blocks = arriving(message);
         for (int& s : blocks) s -= message.distance;
         return blocks;
@@ -197,7 +197,7 @@ class Pat {
 
     const Member& me_;
     const Strides strides_;
-    const Messages messages_;
+    const PatMessages messages_;
     LaneBuilder sends_;
     LaneBuilder receives_;
     std::vector<Held> held_;             // by s
@@ -240,7 +240,7 @@ Program pat_reduce_scatter(const Member& me) {
 
 /// Returns the rounds: a message is sent after the messages before it, and after the message that
 /// brought its blocks has arrived.
-int rounds_of_pat(const Strides& strides, const Messages& messages) {
+int rounds_of_pat(const Strides& strides, const PatMessages& messages) {
     std::vector<int> arrived(static_cast<std::size_t>(strides.n));  // by a message's first block
     int spread = 0;  // the latest arrival over a distance of the stride or more
     int sent = 0;
@@ -260,7 +260,7 @@ int rounds_of_pat(const Strides& strides, const Messages& messages) {
 BlockCost cost_of_pat(const Sizes& of) {
     const auto others = static_cast<double>(of.others());
     const Strides strides(of.n, of.aggregation);
-    const Messages all(strides);
+    const PatMessages all(strides);
     const auto messages = static_cast<long long>(all.list().size());
     const int chain = rounds_of_pat(strides, all);
     if (of.kind != CollectiveKind::kAllReduce)

@@ -26,21 +26,21 @@ namespace pccl::schedule {
 namespace {
 
 /// Positions [first, first + count).
-struct Range {
+struct PositionRange {
     int first = 0;
     int count = 0;
 };
 
 /// Halves of a range: the half that a rank keeps, and the half that it gives away.
 struct Halves {
-    Range kept;
-    Range given;
+    PositionRange kept;
+    PositionRange given;
 };
 
-Halves cut(Range whole, bool keeps_high) {
+Halves cut(PositionRange whole, bool keeps_high) {
     const int half = whole.count / 2;
-    const Range low{whole.first, half};
-    const Range high{whole.first + half, half};
+    const PositionRange low{whole.first, half};
+    const PositionRange high{whole.first + half, half};
     return keeps_high ? Halves{high, low} : Halves{low, high};
 }
 
@@ -51,7 +51,7 @@ Program recursive_halving_all_reduce(const Member& me) {
     LaneBuilder lane(program);
     const Slice input = me.block(Buffer::kInput, 0);
     const Slice output = me.block(Buffer::kOutput, 0);
-    const auto chunks_of = [&](Buffer buffer, Range range) {
+    const auto chunks_of = [&](Buffer buffer, PositionRange range) {
         const int size = me.chunks() / fold.positions();
         return Slice{buffer, range.first * size, range.count * size};
     };
@@ -60,7 +60,7 @@ Program recursive_halving_all_reduce(const Member& me) {
         lane.recv_reduce(me.rank - 1, input, output);
         sums = Buffer::kOutput;
     }
-    Range range{0, fold.positions()};
+    PositionRange range{0, fold.positions()};
     int distance = 1;
     for (; distance < fold.positions(); distance *= 2) {
         const auto [kept, given] = cut(range, (fold.position() & distance) != 0);
@@ -74,7 +74,7 @@ Program recursive_halving_all_reduce(const Member& me) {
     while (distance > 1) {
         distance /= 2;
         const Rank partner = fold.rank_at(fold.position() ^ distance);
-        const Range theirs{range.first ^ range.count, range.count};
+        const PositionRange theirs{range.first ^ range.count, range.count};
         lane.send(chunks_of(Buffer::kOutput, range), partner);
         lane.recv(partner, chunks_of(Buffer::kOutput, theirs));
         range = {std::min(range.first, theirs.first), 2 * range.count};
@@ -95,7 +95,7 @@ Program recursive_halving_reduce_scatter(const Member& me) {
     }
     Buffer sums = Buffer::kInput;
     int scratch_from = 0;  // first block in scratch
-    const auto blocks_of = [&](Buffer buffer, Range range) {
+    const auto blocks_of = [&](Buffer buffer, PositionRange range) {
         const int first = fold.first_block(range.first);
         const int count = fold.first_block(range.first + range.count) - first;
         return me.block(buffer, first - (buffer == Buffer::kScratch ? scratch_from : 0), count);
@@ -105,7 +105,7 @@ Program recursive_halving_reduce_scatter(const Member& me) {
                          add_scratch_blocks(program, me, me.n()));
         sums = Buffer::kScratch;
     }
-    Range range{0, fold.positions()};
+    PositionRange range{0, fold.positions()};
     while (range.count > 1) {
         const bool is_in_high = fold.position() >= range.first + range.count / 2;
         const auto [kept, given] = cut(range, is_in_high);

@@ -12,7 +12,7 @@ namespace pccl::schedule {
 namespace {
 
 /// Returns one bandwidth for each class of links that rotations of the ranks map onto each other.
-std::vector<double> kinds_of(const Network& network) {
+std::vector<double> kinds_of(const SimulatedNetwork& network) {
     std::vector<double> kinds;
     for (std::size_t link = 0; link < network.bandwidth.size(); link += at(network.ranks))
         kinds.push_back(network.bandwidth[link]);
@@ -32,7 +32,7 @@ Slices sent_by(const Step& step) {
 
 }  // namespace
 
-Clockwork::Clockwork(const StepGraph& graph, const Network& network, double chunk_bytes)
+Clockwork::Clockwork(const StepGraph& graph, const SimulatedNetwork& network, double chunk_bytes)
     : graph_(graph),
       network_(network),
       chunk_bytes_(chunk_bytes),
@@ -58,7 +58,7 @@ bool Clockwork::run() {
             happen(entry);
         }
         links_.settle(now_, [&](SharedLinks::FlowId flow, std::uint32_t version, double end) {
-            queue_.push({end, Event::kLeft, flow, version});
+            queue_.push({end, StepEvent::kLeft, flow, version});
         });
     }
     return finished_ == graph_.size();
@@ -66,23 +66,23 @@ bool Clockwork::run() {
 
 void Clockwork::happen(const QueuedStep& entry) {
     switch (entry.event) {
-        case Event::kBegins:
+        case StepEvent::kBegins:
             return begin(entry.id);
-        case Event::kStarts:
+        case StepEvent::kStarts:
             return start(entry.id);
-        case Event::kFlows:
+        case StepEvent::kFlows:
             return flow(entry.id);
-        case Event::kLeft: {
+        case StepEvent::kLeft: {
             if (!links_.is_current(entry.id, entry.version)) return;
             links_.remove(entry.id);
             const auto [step, is_work] = crosser_of_[at(entry.id)];
             if (is_work) return start(step);
             finish(step);
-            return later(travel_[at(step)], Event::kArrives, step);
+            return later(travel_[at(step)], StepEvent::kArrives, step);
         }
-        case Event::kArrives:
+        case StepEvent::kArrives:
             times_[at(entry.id)].arrival = now_;
-            return release(graph_[entry.id].receiver, {Cause::Kind::kMessage, entry.id});
+            return release(graph_[entry.id].receiver, {Cause::WaitKind::kMessage, entry.id});
     }
 }
 
@@ -91,7 +91,7 @@ void Clockwork::begin(StepId id) {
     if (const double work = work_of(id); network_.sums.way && work > 0)
         return cross(id, network_.sums.way(graph_[id].rank), work, true);
     later(added_bytes(*graph_[id].step, chunk_bytes_) * network_.reduce_seconds_per_byte,
-          Event::kStarts, id);
+          StepEvent::kStarts, id);
 }
 
 double Clockwork::work_of(StepId id) const {
@@ -121,16 +121,16 @@ int Clockwork::more_runs(const Slices& slices) const {
 void Clockwork::start(StepId id) {
     times_[at(id)].start = now_;
     if (const StepId next = graph_[id].next_in_slot; next != kNoStep)
-        release(next, {Cause::Kind::kSlot, id});
+        release(next, {Cause::WaitKind::kSlot, id});
     if (!graph_[id].step->to.is_used()) {
         times_[at(id)].arrival = now_;
         return finish(id);
     }
-    later(route_of(id).start_seconds, Event::kFlows, id);
+    later(route_of(id).start_seconds, StepEvent::kFlows, id);
 }
 
 void Clockwork::flow(StepId id) {
-    Route route = route_of(id);
+    MessageRoute route = route_of(id);
     const Step& step = *graph_[id].step;
     const double bytes = count_of(step) * chunk_bytes_ + route.start_bytes +
                          more_runs(sent_by(step)) * network_.bytes_per_run;
@@ -148,37 +148,37 @@ void Clockwork::cross(StepId id, std::vector<Crossing> way, double bytes, bool i
 void Clockwork::finish(StepId id) {
     ++finished_;
     times_[at(id)].done = now_;
-    graph_.for_each_after(id, [&](StepId waits) { release(waits, {Cause::Kind::kStep, id}); });
+    graph_.for_each_after(id, [&](StepId waits) { release(waits, {Cause::WaitKind::kStep, id}); });
 }
 
 void Clockwork::release(StepId waits, const Cause& cause) {
     // A free slot adds no message to the chain.
-    if (cause.kind != Cause::Kind::kSlot)
+    if (cause.kind != Cause::WaitKind::kSlot)
         depths_[at(waits)] =
             std::max(depths_[at(waits)],
-                     depths_[at(cause.step)] + (cause.kind == Cause::Kind::kMessage ? 1 : 0));
+                     depths_[at(cause.step)] + (cause.kind == Cause::WaitKind::kMessage ? 1 : 0));
     if (--needs_[at(waits)] > 0) return;
     causes_[at(waits)] = cause;
     const double unseen = seconds_until_seen(waits, cause);
-    if (unseen > 0) return later(unseen, Event::kBegins, waits);
+    if (unseen > 0) return later(unseen, StepEvent::kBegins, waits);
     begin(waits);
 }
 
 double Clockwork::seconds_until_seen(StepId waits, const Cause& cause) const {
     const PlayedStep& before = graph_[cause.step];
     const bool is_earlier_lane =
-        cause.kind == Cause::Kind::kStep && graph_[waits].lane < before.lane;
+        cause.kind == Cause::WaitKind::kStep && graph_[waits].lane < before.lane;
     if (!is_earlier_lane || before.is_last_of_lane) return 0;
     return graph_[cause.step + 1].step->from.is_used() ? network_.look_seconds : 0;
 }
 
-Route Clockwork::route_of(StepId id) const {
+MessageRoute Clockwork::route_of(StepId id) const {
     return network_.route(graph_[id].rank, graph_[id].step->to.peer);
 }
 
 /// Returns the links of a route. If one message represents all its rotations, each class of links
 /// is crossed as often as the message crosses links of that class.
-std::vector<Crossing> Clockwork::way_along(Route route) const {
+std::vector<Crossing> Clockwork::way_along(MessageRoute route) const {
     if (!graph_.played().one_for_all) return std::move(route.way);
     std::vector<Crossing> kinds;
     for (const Crossing& crossing : route.way) {

@@ -23,15 +23,15 @@ struct Times {
 
 /// Last event that a step waited for.
 struct Cause {
-    enum class Kind : std::uint8_t { kNothing, kStep, kMessage, kSlot };
-    Kind kind = Kind::kNothing;
+    enum class WaitKind : std::uint8_t { kNothing, kStep, kMessage, kSlot };
+    WaitKind kind = WaitKind::kNothing;
     StepId step = kNoStep;
 };
 
 /// Event loop of a replay.
 class Clockwork {
    public:
-    Clockwork(const StepGraph& graph, const Network& network, double chunk_bytes);
+    Clockwork(const StepGraph& graph, const SimulatedNetwork& network, double chunk_bytes);
 
     /// Runs all events. Returns false if steps remain that wait for each other.
     bool run();
@@ -45,10 +45,10 @@ class Clockwork {
     [[nodiscard]] const std::vector<double>& bytes_over() const { return bytes_over_; }
 
    private:
-    enum class Event : std::uint8_t { kBegins, kStarts, kFlows, kLeft, kArrives };
+    enum class StepEvent : std::uint8_t { kBegins, kStarts, kFlows, kLeft, kArrives };
     struct QueuedStep {
         double time = 0;
-        Event event{};
+        StepEvent event{};
         int id = 0;  // step, or flow for kLeft
         std::uint32_t version = 0;
         bool operator>(const QueuedStep& other) const { return time > other.time; }
@@ -66,12 +66,14 @@ class Clockwork {
     void cross(StepId id, std::vector<Crossing> way, double bytes, bool is_work);
     void release(StepId waits, const Cause& cause);
     [[nodiscard]] double seconds_until_seen(StepId waits, const Cause& cause) const;
-    [[nodiscard]] Route route_of(StepId id) const;
-    [[nodiscard]] std::vector<Crossing> way_along(Route route) const;
-    void later(double seconds, Event event, int id) { queue_.push({now_ + seconds, event, id, 0}); }
+    [[nodiscard]] MessageRoute route_of(StepId id) const;
+    [[nodiscard]] std::vector<Crossing> way_along(MessageRoute route) const;
+    void later(double seconds, StepEvent event, int id) {
+        queue_.push({now_ + seconds, event, id, 0});
+    }
 
     const StepGraph& graph_;
-    const Network& network_;
+    const SimulatedNetwork& network_;
     double chunk_bytes_;
     double now_ = 0;
     int finished_ = 0;

@@ -15,14 +15,14 @@ namespace {
 constexpr double kUnwritten = -1;
 
 /// Change of the held chunks at a time. At equal times, releases come before additions.
-struct Change {
+struct ChunkChange {
     double time = 0;
     long long chunks = 0;
-    auto operator<=>(const Change&) const = default;
+    auto operator<=>(const ChunkChange&) const = default;
 };
 
 /// Record of the chunks that one rank holds.
-class Ledger {
+class ChunkLedger {
    public:
     void hold(long long chunks, double from, double until) {
         if (until <= from) return;
@@ -33,31 +33,31 @@ class Ledger {
         std::ranges::sort(changes_);
         long long held = 0;
         long long most = 0;
-        for (const Change& change : changes_) most = std::max(most, held += change.chunks);
+        for (const ChunkChange& change : changes_) most = std::max(most, held += change.chunks);
         return most;
     }
 
    private:
-    std::vector<Change> changes_;
+    std::vector<ChunkChange> changes_;
 };
 
 /// Chunks of one rank's scratch, from their write to their last read.
 class Scratch {
    public:
-    Scratch(int chunks, Ledger& ledger) : values_(at(chunks)), ledger_(ledger) {}
+    Scratch(int chunks, ChunkLedger& ledger) : values_(at(chunks)), ledger_(ledger) {}
 
     void read(const Slices& slices, double time) {
-        for_each_chunk(slices, [&](Value& value) { value.read = std::max(value.read, time); });
+        for_each_chunk(slices, [&](ChunkTimes& value) { value.read = std::max(value.read, time); });
     }
     void write(const Slices& slices, double time) {
-        for_each_chunk(slices, [&](Value& value) { end(std::exchange(value, {time, time})); });
+        for_each_chunk(slices, [&](ChunkTimes& value) { end(std::exchange(value, {time, time})); });
     }
     void end_all() {
-        for (const Value& value : values_) end(value);
+        for (const ChunkTimes& value : values_) end(value);
     }
 
    private:
-    struct Value {
+    struct ChunkTimes {
         double written = kUnwritten;
         double read = kUnwritten;
     };
@@ -69,18 +69,18 @@ class Scratch {
             for (int i = 0; i < slice.count; ++i) visit(values_[at(slice.offset + i)]);
         }
     }
-    void end(const Value& value) {
+    void end(const ChunkTimes& value) {
         if (value.written != kUnwritten) ledger_.hold(1, value.written, value.read);
     }
 
-    std::vector<Value> values_;
-    Ledger& ledger_;
+    std::vector<ChunkTimes> values_;
+    ChunkLedger& ledger_;
 };
 
 }  // namespace
 
 long long peak_chunks(const StepGraph& graph, const std::vector<Times>& times) {
-    std::vector<Ledger> ledgers(graph.played().programs.size());
+    std::vector<ChunkLedger> ledgers(graph.played().programs.size());
     std::vector<std::vector<StepId>> steps(ledgers.size());
     for (StepId id = 0; id < graph.size(); ++id) {
         steps[at(graph[id].rank)].push_back(id);

@@ -15,8 +15,8 @@ std::vector<double> equal(int links, double bandwidth) {
 
 /// Returns the route over `hops` circuits from `first` on, of the circuits that begin at link
 /// `base`.
-Route along(int base, int first, int step, int hops, int ranks, const LinkSpeed& speed) {
-    Route route{speed.start_seconds, hops * speed.hop_seconds, {}};
+MessageRoute along(int base, int first, int step, int hops, int ranks, const LinkSpeed& speed) {
+    MessageRoute route{speed.start_seconds, hops * speed.hop_seconds, {}};
     route.way.reserve(static_cast<std::size_t>(hops));
     for (int hop = 0; hop < hops; ++hop)
         route.way.push_back({base + (first + step * hop + ranks * hops) % ranks});
@@ -25,7 +25,7 @@ Route along(int base, int first, int step, int hops, int ranks, const LinkSpeed&
 
 }  // namespace
 
-Network ring_of_circuits(int ranks, int ports, const LinkSpeed& speed) {
+SimulatedNetwork ring_of_circuits(int ranks, int ports, const LinkSpeed& speed) {
     return {.ranks = ranks,
             .bandwidth = equal(ports * ranks, speed.bandwidth),
             .route =
@@ -45,47 +45,48 @@ Network ring_of_circuits(int ranks, int ports, const LinkSpeed& speed) {
             .turns = true};
 }
 
-Network one_switch(int ranks, const LinkSpeed& speed) {
+SimulatedNetwork one_switch(int ranks, const LinkSpeed& speed) {
     return {
         .ranks = ranks,
         .bandwidth = equal(2 * ranks, speed.bandwidth),
         .route =
             [=](Rank from, Rank to) {
-                return Route{speed.start_seconds, speed.hop_seconds, {{from}, {ranks + to}}};
+                return MessageRoute{speed.start_seconds, speed.hop_seconds, {{from}, {ranks + to}}};
             },
         .name =
             [=](int link) { return concat(link < ranks ? "from" : "to", " rank ", link % ranks); },
         .turns = true};
 }
 
-Network two_levels(int ranks, int ranks_per_host, const LinkSpeed& within,
-                   const LinkSpeed& across) {
+SimulatedNetwork two_levels(int ranks, int ranks_per_host, const LinkSpeed& within,
+                            const LinkSpeed& across) {
     const int hosts = ranks / ranks_per_host;
     std::vector<double> bandwidth = equal(2 * ranks, within.bandwidth);
     bandwidth.insert(bandwidth.end(), 2 * static_cast<std::size_t>(hosts), across.bandwidth);
-    return {
-        .ranks = ranks,
-        .bandwidth = std::move(bandwidth),
-        .route =
-            [=](Rank from, Rank to) {
-                const int out = from / ranks_per_host;
-                const int in = to / ranks_per_host;
-                if (out == in)
-                    return Route{within.start_seconds, within.hop_seconds, {{from}, {ranks + to}}};
-                return Route{across.start_seconds,
-                             across.hop_seconds,
-                             {{from}, {2 * ranks + out}, {2 * ranks + hosts + in}, {ranks + to}}};
-            },
-        .name =
-            [=](int link) {
-                if (link < 2 * ranks)
-                    return concat(link < ranks ? "from" : "to", " rank ", link % ranks);
-                const int uplink = link - 2 * ranks;
-                return concat(uplink < hosts ? "out of" : "into", " host ", uplink % hosts);
-            }};
+    return {.ranks = ranks,
+            .bandwidth = std::move(bandwidth),
+            .route =
+                [=](Rank from, Rank to) {
+                    const int out = from / ranks_per_host;
+                    const int in = to / ranks_per_host;
+                    if (out == in)
+                        return MessageRoute{
+                            within.start_seconds, within.hop_seconds, {{from}, {ranks + to}}};
+                    return MessageRoute{
+                        across.start_seconds,
+                        across.hop_seconds,
+                        {{from}, {2 * ranks + out}, {2 * ranks + hosts + in}, {ranks + to}}};
+                },
+            .name =
+                [=](int link) {
+                    if (link < 2 * ranks)
+                        return concat(link < ranks ? "from" : "to", " rank ", link % ranks);
+                    const int uplink = link - 2 * ranks;
+                    return concat(uplink < hosts ? "out of" : "into", " host ", uplink % hosts);
+                }};
 }
 
-Network one_machine(int ranks, int cores, const MessageWork& work) {
+SimulatedNetwork one_machine(int ranks, int cores, const MessageWork& work) {
     const double bandwidth = 1 / work.seconds_per_byte;
     std::vector<double> bandwidths = equal(2 * ranks, bandwidth);
     bandwidths.push_back(cores * bandwidth);
@@ -95,10 +96,10 @@ Network one_machine(int ranks, int cores, const MessageWork& work) {
             .bandwidth = std::move(bandwidths),
             .route =
                 [=](Rank from, Rank to) {
-                    return Route{.start_seconds = 0,
-                                 .travel_seconds = work.travel_seconds,
-                                 .way = {{from}, {in + to}, of_cores},
-                                 .start_bytes = work.start_seconds * bandwidth};
+                    return MessageRoute{.start_seconds = 0,
+                                        .travel_seconds = work.travel_seconds,
+                                        .way = {{from}, {in + to}, of_cores},
+                                        .start_bytes = work.start_seconds * bandwidth};
                 },
             .name =
                 [=](int link) {

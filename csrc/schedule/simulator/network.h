@@ -21,7 +21,7 @@ struct Crossing {
 
 /// Route of a message: it occupies its sender for `start_seconds`, crosses all links at once, and
 /// arrives `travel_seconds` after its last byte has left.
-struct Route {
+struct MessageRoute {
     double start_seconds = 0;
     double travel_seconds = 0;
     std::vector<Crossing> way;
@@ -34,10 +34,10 @@ struct SharedSums {
     double bytes_per_byte = 0;                       // bytes on these links per reduced byte
 };
 
-struct Network {
+struct SimulatedNetwork {
     int ranks = 1;
     std::vector<double> bandwidth;  // by link: bytes per second
-    std::function<Route(Rank from, Rank to)> route;
+    std::function<MessageRoute(Rank from, Rank to)> route;
     std::function<std::string(int link)> name;
     double reduce_seconds_per_byte = 0;  // a rank's own time; shared costs: `sums`
     SharedSums sums{};
@@ -67,16 +67,18 @@ struct LinkSpeed {
 
 /// Returns a ring of circuits from each rank to the next and, with two ports, also to the previous
 /// one. Other messages are forwarded along the shorter direction.
-[[nodiscard]] PCCL_API Network ring_of_circuits(int ranks, int ports, const LinkSpeed& speed);
+[[nodiscard]] PCCL_API SimulatedNetwork ring_of_circuits(int ranks, int ports,
+                                                         const LinkSpeed& speed);
 
 /// Returns a network in which every rank has one port out and one in at a non-blocking switch: one
 /// hop between any two ranks.
-[[nodiscard]] PCCL_API Network one_switch(int ranks, const LinkSpeed& speed);
+[[nodiscard]] PCCL_API SimulatedNetwork one_switch(int ranks, const LinkSpeed& speed);
 
 /// Returns hosts with a switch for `ranks_per_host` ranks each, and one link out and one in that
 /// all ranks of a host share. `ranks` is a multiple of `ranks_per_host`.
-[[nodiscard]] PCCL_API Network two_levels(int ranks, int ranks_per_host, const LinkSpeed& within,
-                                          const LinkSpeed& across);
+[[nodiscard]] PCCL_API SimulatedNetwork two_levels(int ranks, int ranks_per_host,
+                                                   const LinkSpeed& within,
+                                                   const LinkSpeed& across);
 
 /// Work of a rank for messages to other ranks of its machine.
 struct MessageWork {
@@ -87,15 +89,15 @@ struct MessageWork {
     /// and takes received data in its own time.
     bool takes_both = false;
     double sum_seconds_per_byte = 0;
-    double run_seconds = 0;            // Network::bytes_per_run
+    double run_seconds = 0;            // SimulatedNetwork::bytes_per_run
     double receipt_seconds = 0;        // receiver's time per message, after arrival
     double take_seconds_per_byte = 0;  // receiver's time per byte, after arrival
-    double look_seconds = 0;           // Network::look_seconds
-    std::size_t capacity = 0;          // Network::capacity
+    double look_seconds = 0;           // SimulatedNetwork::look_seconds
+    std::size_t capacity = 0;          // SimulatedNetwork::capacity
 };
 
 /// Returns a network of ranks that share the cores of a machine, through which all messages go.
 /// Ranks without a core of their own take turns.
-[[nodiscard]] PCCL_API Network one_machine(int ranks, int cores, const MessageWork& work);
+[[nodiscard]] PCCL_API SimulatedNetwork one_machine(int ranks, int cores, const MessageWork& work);
 
 }  // namespace pccl::schedule

@@ -19,7 +19,7 @@ constexpr double kMostWindows = 1 << 20;
 /// Replay of the steps. The order of its members is the order of their construction.
 class Player {
    public:
-    Player(const PlayedPrograms& played, const StepGraph& graph, const Network& network,
+    Player(const PlayedPrograms& played, const StepGraph& graph, const SimulatedNetwork& network,
            double block_bytes)
         : played_(played),
           graph_(graph),
@@ -75,7 +75,7 @@ class Player {
         return std::max(times.done, times.arrival);
     }
 
-    [[nodiscard]] StepTime time_of(StepId id, Rank rank) const {
+    [[nodiscard]] SimulatedStepTime time_of(StepId id, Rank rank) const {
         const auto& [step, own_rank, lane, index, needs, receiver, next, is_last] = graph_[id];
         const Times& times = clockwork_.times()[at(id)];
         const Program& program = played_.programs[at(own_rank)];
@@ -109,8 +109,8 @@ class Player {
     }
 
     /// Returns the critical path from its first step on.
-    [[nodiscard]] std::vector<StepTime> critical_path() const {
-        std::vector<StepTime> path;
+    [[nodiscard]] std::vector<SimulatedStepTime> critical_path() const {
+        std::vector<SimulatedStepTime> path;
         StepId id = kNoStep;
         for (StepId other = 0; other < graph_.size(); ++other)
             if (id == kNoStep || end_of(other) > end_of(id)) id = other;
@@ -118,9 +118,10 @@ class Player {
         while (id != kNoStep) {
             path.push_back(time_of(id, rank));
             const Cause& cause = clockwork_.causes()[at(id)];
-            if (cause.kind == Cause::Kind::kMessage)
+            if (cause.kind == Cause::WaitKind::kMessage)
                 rank = graph_.peer_of(graph_[id].step->from, rank);
-            if (cause.kind == Cause::Kind::kSlot) rank = graph_.peer_of(graph_[id].step->to, rank);
+            if (cause.kind == Cause::WaitKind::kSlot)
+                rank = graph_.peer_of(graph_[id].step->to, rank);
             id = cause.step;
         }
         std::ranges::reverse(path);
@@ -133,7 +134,7 @@ class Player {
         double busiest_seconds = 0;
         std::vector<double> bytes_over(clockwork_.bytes_over().size());
         for (const StepId id : sends) {
-            const Route route = network_.route(graph_[id].rank, graph_[id].step->to.peer);
+            const MessageRoute route = network_.route(graph_[id].rank, graph_[id].step->to.peer);
             longest_way = std::max(longest_way, route.start_seconds + route.travel_seconds);
             round.bytes = std::max(round.bytes, bytes_of(id));
             for (const auto& [link, times] : route.way) {
@@ -161,14 +162,14 @@ class Player {
 
     const PlayedPrograms& played_;
     const StepGraph& graph_;
-    const Network& network_;
+    const SimulatedNetwork& network_;
     double chunk_bytes_;
     Clockwork clockwork_;
 };
 
 /// Returns the number of windows with which a FIFO of the network can hold the messages of a
 /// schedule.
-Result<int> windows_of(const Piece& piece, std::size_t capacity) {
+Result<int> windows_of(const ReplayInput& piece, std::size_t capacity) {
     if (capacity == 0) return 1;
     const auto message = static_cast<double>(capacity) / piece.shape.slots;
     const double chunk = message / piece.source->longest_message(piece.shape);
@@ -181,7 +182,7 @@ Result<int> windows_of(const Piece& piece, std::size_t capacity) {
 }
 
 template <typename Play>
-auto play(const Piece& piece, const Network& network,
+auto play(const ReplayInput& piece, const SimulatedNetwork& network,
           Play what) -> decltype(what(std::declval<Player&>())) {
     PCCL_TRY(check_shape(*piece.source, piece.shape));
     if (network.ranks != piece.shape.ranks)
@@ -199,11 +200,12 @@ auto play(const Piece& piece, const Network& network,
 
 }  // namespace
 
-Result<Replay> replay(const Piece& piece, const Network& network) {
+Result<Replay> replay(const ReplayInput& piece, const SimulatedNetwork& network) {
     return play(piece, network, [](Player& player) { return player.replay(); });
 }
 
-Result<std::vector<Round>> replay_in_rounds(const Piece& piece, const Network& network) {
+Result<std::vector<Round>> replay_in_rounds(const ReplayInput& piece,
+                                            const SimulatedNetwork& network) {
     return play(piece, network, [](Player& player) { return player.rounds(); });
 }
 

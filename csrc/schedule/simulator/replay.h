@@ -21,11 +21,11 @@
 namespace pccl::schedule {
 
 /// Times of a step of one rank, in seconds from the start.
-struct StepTime {
+struct SimulatedStepTime {
     Rank rank = 0;
     int lane = 0;
     int index = 0;       // in the lane
-    int window = 0;      // Network::capacity
+    int window = 0;      // SimulatedNetwork::capacity
     double begin = 0;    // all its dependencies are done
     double start = 0;    // the reduction is done, and the message starts
     double done = 0;     // the message has left
@@ -51,14 +51,15 @@ struct Replay {
     /// Maximum over ranks and time of: chunks of messages in flight to a rank or in its slots, plus
     /// chunks of scratch that will be read again.
     long long peak_chunks = 0;
-    int windows = 1;                        // of the data, consecutive
-    std::vector<StepTime> critical_path{};  // each step was the last on which the next one waited
-    bool one_for_all = false;               // the times of rank 0 hold for all ranks
-    std::vector<StepTime> steps{};          // of rank 0, or of all ranks
+    int windows = 1;  // of the data, consecutive
+    std::vector<SimulatedStepTime>
+        critical_path{};                     // each step was the last on which the next one waited
+    bool one_for_all = false;                // the times of rank 0 hold for all ranks
+    std::vector<SimulatedStepTime> steps{};  // of rank 0, or of all ranks
 };
 
 /// Input of a replay: a source in one shape, laid along an order of ranks if it follows orders.
-struct Piece {
+struct ReplayInput {
     SourcePtr source;
     Shape shape;
     RankOrder order = {};
@@ -67,7 +68,8 @@ struct Piece {
 
 /// Replays a schedule. kInvalidArgument: the network has another number of ranks. kUnsupported: too
 /// many steps. Other errors are those of generate().
-[[nodiscard]] PCCL_API Result<Replay> replay(const Piece& piece, const Network& network);
+[[nodiscard]] PCCL_API Result<Replay> replay(const ReplayInput& piece,
+                                             const SimulatedNetwork& network);
 
 /// Round of messages that begin together when all of the previous round have arrived, as on a
 /// network that changes between rounds.
@@ -79,7 +81,7 @@ struct Round {
 };
 
 /// Replays a schedule in rounds. Errors are those of replay().
-[[nodiscard]] PCCL_API Result<std::vector<Round>> replay_in_rounds(const Piece& piece,
-                                                                   const Network& network);
+[[nodiscard]] PCCL_API Result<std::vector<Round>> replay_in_rounds(const ReplayInput& piece,
+                                                                   const SimulatedNetwork& network);
 
 }  // namespace pccl::schedule

@@ -42,7 +42,7 @@ void repeat(Program& program, int windows) {
 /// Sender, receiver and channel. If one rank represents all, the sender is rank 0.
 using Fifo = std::tuple<Rank, Rank, ChannelId>;
 
-struct Ends {
+struct FifoEnds {
     std::vector<StepId> sends;
     std::vector<StepId> receives;
 };
@@ -123,7 +123,7 @@ Status StepGraph::match_messages() {
         if (!played_->one_for_all) return Fifo{sender, receiver, channel};
         return Fifo{0, (receiver - sender + ranks) % ranks, channel};
     };
-    std::map<Fifo, Ends> fifos;
+    std::map<Fifo, FifoEnds> fifos;
     for (StepId id = 0; id < size(); ++id) {
         const auto& [step, rank, lane, index, needs, receiver, next, is_last] = (*this)[id];
         if (step->to.is_used())

@@ -22,7 +22,7 @@ using EventId = int;
 inline constexpr EventId kNoEvent = -1;
 
 /// Step of one rank.
-struct Event {
+struct GraphEvent {
     const Step* step = nullptr;
     int lane = 0;               // counted over all ranks
     int part = 0;               // switches of phases before it, in its lane
@@ -45,7 +45,7 @@ class EventGraph {
     [[nodiscard]] static Result<EventGraph> build(const Schedule& schedule);
 
     [[nodiscard]] int size() const { return static_cast<int>(events_.size()); }
-    [[nodiscard]] const Event& event(EventId id) const {
+    [[nodiscard]] const GraphEvent& event(EventId id) const {
         return events_[static_cast<std::size_t>(id)];
     }
     [[nodiscard]] const std::vector<LaneSpan>& lanes() const { return lanes_; }
@@ -70,7 +70,7 @@ class EventGraph {
     /// Calls visit(event) for each direct predecessor of `id`, until it returns false.
     template <typename Visit>
     bool for_each_predecessor(EventId id, Visit visit) const {
-        const Event& e = event(id);
+        const GraphEvent& e = event(id);
         const LaneSpan& lane = lanes_[static_cast<std::size_t>(e.lane)];
         if (id > lane.first && !visit(id - 1)) return false;
         if (e.step->action == Action::kSwitchPhase) return for_each_before_switch(id, visit);
@@ -98,7 +98,7 @@ class EventGraph {
     }
 
     const Schedule* schedule_;
-    std::vector<Event> events_;
+    std::vector<GraphEvent> events_;
     std::vector<LaneSpan> lanes_;
     std::vector<int> first_lane_;                 // of each rank
     std::vector<std::vector<EventId>> switches_;  // switch events of all lanes, by switch of phases

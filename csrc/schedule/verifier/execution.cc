@@ -59,7 +59,7 @@ class Execution {
     /// Returns the block of an expression of all_gather or reduce_scatter.
     [[nodiscard]] Rank block_of(Expression expression) const {
         const Shape& shape = graph_.schedule().shape;
-        const Contribution part = state_.expressions.one_of(expression);
+        const ChunkContribution part = state_.expressions.one_of(expression);
         return shape.kind == CollectiveKind::kAllGather ? part.rank : part.chunk / shape.chunks;
     }
 

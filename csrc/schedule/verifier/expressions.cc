@@ -18,7 +18,7 @@ std::uint64_t mixed(std::uint64_t bits) {
 
 }  // namespace
 
-std::string to_string(const Contribution& contribution) {
+std::string to_string(const ChunkContribution& contribution) {
     return concat("input[", contribution.chunk, "] of rank ", contribution.rank);
 }
 
@@ -50,7 +50,7 @@ std::size_t Expressions::slot_of(Expression left, Expression right) const {
         static_cast<std::uint64_t>(left) << 32U | static_cast<std::uint32_t>(right);
     std::size_t slot = mixed(operands) & (others_.size() - 1);
     while (others_[slot] != kUnwritten) {
-        const Sum& sum = sum_at(others_[slot]);
+        const SumExpression& sum = sum_at(others_[slot]);
         if (sum.left == left && sum.right == right) break;
         slot = (slot + 1) & (others_.size() - 1);
     }
@@ -65,8 +65,8 @@ void Expressions::grow() {
         if (sum != kUnwritten) others_[slot_of(sum_at(sum).left, sum_at(sum).right)] = sum;
 }
 
-std::vector<Contribution> Expressions::contributions(Expression expression, int limit) const {
-    std::vector<Contribution> found;
+std::vector<ChunkContribution> Expressions::contributions(Expression expression, int limit) const {
+    std::vector<ChunkContribution> found;
     std::vector<Expression> left{expression};
     while (!left.empty() && std::cmp_less(found.size(), limit)) {
         const Expression next = left.back();
@@ -81,7 +81,7 @@ std::vector<Contribution> Expressions::contributions(Expression expression, int 
     return found;
 }
 
-Contribution Expressions::one_of(Expression expression) const {
+ChunkContribution Expressions::one_of(Expression expression) const {
     while (!is_input(expression)) expression = sum_at(expression).left;
     return {(expression - 1) / input_chunks_, (expression - 1) % input_chunks_};
 }
@@ -125,10 +125,10 @@ std::string Expressions::written(Expression expression) const {
     return text;
 }
 
-EventId Expressions::who_added_again(Expression expression, Contribution twice) const {
+EventId Expressions::who_added_again(Expression expression, ChunkContribution twice) const {
     const Expression wanted = input(twice);
     while (!is_input(expression)) {
-        const Sum& sum = sum_at(expression);
+        const SumExpression& sum = sum_at(expression);
         const bool in_left = contains(sum.left, wanted);
         if (in_left && contains(sum.right, wanted)) return sum.maker;
         expression = in_left ? sum.left : sum.right;

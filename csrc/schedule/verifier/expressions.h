@@ -23,13 +23,13 @@ using Expression = int;
 inline constexpr Expression kUnwritten = 0;
 
 /// Chunk `chunk` of the input of `rank`.
-struct Contribution {
+struct ChunkContribution {
     Rank rank = 0;
     int chunk = 0;
-    auto operator<=>(const Contribution&) const = default;
+    auto operator<=>(const ChunkContribution&) const = default;
 };
 
-[[nodiscard]] std::string to_string(const Contribution& contribution);
+[[nodiscard]] std::string to_string(const ChunkContribution& contribution);
 
 class Expressions {
    public:
@@ -38,7 +38,7 @@ class Expressions {
           first_sum_(1 + ranks * input_chunks),
           first_of_(static_cast<std::size_t>(first_sum_), kUnwritten) {}
 
-    [[nodiscard]] Expression input(Contribution what) const {
+    [[nodiscard]] Expression input(ChunkContribution what) const {
         return 1 + what.rank * input_chunks_ + what.chunk;
     }
     /// Returns the sum. `maker` is the step reported in errors; only the first step that makes a
@@ -49,16 +49,17 @@ class Expressions {
     [[nodiscard]] bool has_repeated_sums() const { return has_repeated_sums_; }
 
     /// Returns the contributions in `expression`, with repetitions, at most `limit`.
-    [[nodiscard]] std::vector<Contribution> contributions(Expression expression, int limit) const;
+    [[nodiscard]] std::vector<ChunkContribution> contributions(Expression expression,
+                                                               int limit) const;
     /// Returns one of the contributions; `expression` is not kUnwritten.
-    [[nodiscard]] Contribution one_of(Expression expression) const;
+    [[nodiscard]] ChunkContribution one_of(Expression expression) const;
     /// Returns the order of summation by ranks, such as "(1+2)+0".
     [[nodiscard]] std::string written(Expression expression) const;
     /// Returns the step that added `twice` a second time; `expression` contains it at least twice.
-    [[nodiscard]] EventId who_added_again(Expression expression, Contribution twice) const;
+    [[nodiscard]] EventId who_added_again(Expression expression, ChunkContribution twice) const;
 
    private:
-    struct Sum {
+    struct SumExpression {
         Expression left = kUnwritten;
         Expression right = kUnwritten;
         EventId maker = kNoEvent;
@@ -66,7 +67,7 @@ class Expressions {
 
     [[nodiscard]] Rank rank_of(Expression input) const { return (input - 1) / input_chunks_; }
     [[nodiscard]] bool is_input(Expression expression) const { return expression < first_sum_; }
-    [[nodiscard]] const Sum& sum_at(Expression expression) const {
+    [[nodiscard]] const SumExpression& sum_at(Expression expression) const {
         return sums_[static_cast<std::size_t>(expression - first_sum_)];
     }
     [[nodiscard]] bool contains(Expression expression, Expression input) const;
@@ -78,7 +79,7 @@ class Expressions {
 
     int input_chunks_;
     Expression first_sum_;
-    std::vector<Sum> sums_;
+    std::vector<SumExpression> sums_;
     bool has_repeated_sums_ = false;
     // The first sum by right operand. It is usually the only one, and was made at about the same
     // time as the operand, so that a lookup hits the cache.

@@ -9,11 +9,11 @@
 
 namespace pccl::schedule {
 
-enum class Use : std::uint8_t { kNone, kOptional, kRequired };
+enum class OperandUse : std::uint8_t { kNone, kOptional, kRequired };
 
 struct Operands {
     bool receives = false;
-    Use src = Use::kNone;
+    OperandUse src = OperandUse::kNone;
     bool dst = false;
     bool sends = false;
     bool reduces = false;
@@ -26,23 +26,24 @@ struct Operands {
         case Action::kSwitchPhase:
             return Operands{};
         case Action::kCopy:
-            return Operands{.src = Use::kRequired, .dst = true};
+            return Operands{.src = OperandUse::kRequired, .dst = true};
         case Action::kReduce:
-            return Operands{.src = Use::kRequired, .dst = true, .reduces = true};
+            return Operands{.src = OperandUse::kRequired, .dst = true, .reduces = true};
         case Action::kSend:
-            return Operands{.src = Use::kRequired, .sends = true};
+            return Operands{.src = OperandUse::kRequired, .sends = true};
         case Action::kRecv:
             return Operands{.receives = true, .dst = true};
         case Action::kRecvCopySend:
             return Operands{.receives = true, .dst = true, .sends = true};
         case Action::kRecvReduce:
-            return Operands{.receives = true, .src = Use::kOptional, .dst = true, .reduces = true};
+            return Operands{
+                .receives = true, .src = OperandUse::kOptional, .dst = true, .reduces = true};
         case Action::kRecvReduceSend:
             return Operands{
-                .receives = true, .src = Use::kRequired, .sends = true, .reduces = true};
+                .receives = true, .src = OperandUse::kRequired, .sends = true, .reduces = true};
         case Action::kRecvReduceCopySend:
             return Operands{.receives = true,
-                            .src = Use::kOptional,
+                            .src = OperandUse::kOptional,
                             .dst = true,
                             .sends = true,
                             .reduces = true};

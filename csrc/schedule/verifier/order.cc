@@ -73,7 +73,7 @@ class Runner {
     }
 
     [[nodiscard]] std::string reason(EventId stuck, EventId missing) const {
-        const Event& event = graph_.event(stuck);
+        const GraphEvent& event = graph_.event(stuck);
         if (missing == event.sender) return "a message from ";
         if (missing == event.freer) return "a free slot after ";
         return "";
@@ -122,7 +122,7 @@ int longest_message_chain(const EventGraph& graph, const std::vector<EventId>& o
     std::vector<int> depth(order.size());
     int longest = 0;
     for (const EventId id : order) {
-        const Event& event = graph.event(id);
+        const GraphEvent& event = graph.event(id);
         int& own = depth[static_cast<std::size_t>(id)];
         graph.for_each_predecessor(id, [&](EventId before) {
             // A free slot adds no message to the chain.

@@ -41,15 +41,15 @@ Promise promise_for(const Shape& shape, Rank rank, int output_chunk) {
 }
 
 /// One chunk of the output of one rank.
-struct Spot {
+struct OutputChunk {
     Rank rank = 0;
     int chunk = 0;
     std::size_t place = 0;
 };
 
-class Check {
+class PostconditionCheck {
    public:
-    Check(const EventGraph& graph, const MemoryMap& memory, const Holdings& holdings)
+    PostconditionCheck(const EventGraph& graph, const MemoryMap& memory, const Holdings& holdings)
         : graph_(graph),
           shape_(graph.schedule().shape),
           memory_(memory),
@@ -68,7 +68,7 @@ class Check {
     }
 
    private:
-    Status check(const Spot& spot) {
+    Status check(const OutputChunk& spot) {
         const Promise promise = promise_for(shape_, spot.rank, spot.chunk);
         if (holdings_.held[spot.place] == kUnwritten) {
             return wrong(spot, promise, "holds nothing");
@@ -76,16 +76,16 @@ class Check {
         return promise.is_sum ? check_sum(spot, promise) : check_single(spot, promise);
     }
 
-    [[nodiscard]] Status check_single(const Spot& spot, const Promise& promise) const {
+    [[nodiscard]] Status check_single(const OutputChunk& spot, const Promise& promise) const {
         const Expression held = holdings_.held[spot.place];
-        const Contribution wanted{promise.rank, promise.chunk};
+        const ChunkContribution wanted{promise.rank, promise.chunk};
         if (held == holdings_.expressions.input(wanted)) return Status::ok();
         const auto found = holdings_.expressions.contributions(held, 2);
         return wrong(spot, promise, "holds ", found.size() > 1 ? "a sum with " : "",
                      to_string(found[0]));
     }
 
-    Status check_sum(const Spot& spot, const Promise& promise) {
+    Status check_sum(const OutputChunk& spot, const Promise& promise) {
         const Expression held = holdings_.held[spot.place];
         Expression& right = found_right_[static_cast<std::size_t>(promise.chunk)];
         if (held == right) return Status::ok();
@@ -97,12 +97,13 @@ class Check {
 
     /// Checks that every rank contributes the right chunk exactly once. n+1 contributions suffice
     /// to find an error: with n valid ones, one of them is wrong or repeated.
-    [[nodiscard]] Status check_contributions(const Spot& spot, const Promise& promise) const {
+    [[nodiscard]] Status check_contributions(const OutputChunk& spot,
+                                             const Promise& promise) const {
         const Expression held = holdings_.held[spot.place];
         auto found = holdings_.expressions.contributions(held, shape_.ranks + 1);
         std::ranges::sort(found);
         const auto stray = std::ranges::find_if(
-            found, [&](const Contribution& part) { return part.chunk != promise.chunk; });
+            found, [&](const ChunkContribution& part) { return part.chunk != promise.chunk; });
         if (stray != found.end()) return wrong(spot, promise, "is a sum with ", to_string(*stray));
         const auto twice = std::ranges::adjacent_find(found);
         if (twice != found.end()) {
@@ -113,16 +114,16 @@ class Check {
         }
         if (std::cmp_equal(found.size(), shape_.ranks)) return Status::ok();
         Rank missing = 0;
-        for (const Contribution& part : found) missing += part.rank == missing ? 1 : 0;
-        return wrong(spot, promise, "lacks ", to_string(Contribution{missing, promise.chunk}));
+        for (const ChunkContribution& part : found) missing += part.rank == missing ? 1 : 0;
+        return wrong(spot, promise, "lacks ", to_string(ChunkContribution{missing, promise.chunk}));
     }
 
     template <typename... Parts>
-    [[nodiscard]] Status wrong(const Spot& spot, const Promise& promise,
+    [[nodiscard]] Status wrong(const OutputChunk& spot, const Promise& promise,
                                const Parts&... what) const {
         const std::string wanted =
             promise.is_sum ? concat("the sum over all ranks of their input[", promise.chunk, "]")
-                           : to_string(Contribution{promise.rank, promise.chunk});
+                           : to_string(ChunkContribution{promise.rank, promise.chunk});
         const EventId writer = holdings_.writer[spot.place];
         if (writer == kNoEvent)
             return Status::invalid_argument(concat("no step of rank ", spot.rank, " writes output[",
@@ -151,7 +152,7 @@ class Check {
 
 Result<bool> check_postcondition(const EventGraph& graph, const MemoryMap& memory,
                                  const Holdings& holdings) {
-    return Check(graph, memory, holdings).run();
+    return PostconditionCheck(graph, memory, holdings).run();
 }
 
 }  // namespace pccl::schedule

@@ -42,7 +42,8 @@ class StepCheck {
         PCCL_TRY(check_port("from", step_.from, operands->receives));
         PCCL_TRY(check_port("to", step_.to, operands->sends));
         PCCL_TRY(check_slices("src", step_.src, operands->src));
-        PCCL_TRY(check_slices("dst", step_.dst, operands->dst ? Use::kRequired : Use::kNone));
+        PCCL_TRY(check_slices("dst", step_.dst,
+                              operands->dst ? OperandUse::kRequired : OperandUse::kNone));
         PCCL_TRY(check_destination());
         PCCL_TRY(check_overlaps());
         PCCL_TRY(check_slices_together());
@@ -69,12 +70,13 @@ class StepCheck {
         return Status::ok();
     }
 
-    [[nodiscard]] Status check_slices(const char* name, const Slices& slices, Use use) const {
+    [[nodiscard]] Status check_slices(const char* name, const Slices& slices,
+                                      OperandUse use) const {
         if (slices.is_empty()) {
-            return use == Use::kRequired ? wrong("this action needs slice '", name, "'")
-                                         : Status::ok();
+            return use == OperandUse::kRequired ? wrong("this action needs slice '", name, "'")
+                                                : Status::ok();
         }
-        if (use == Use::kNone) return wrong("this action has no slice '", name, "'");
+        if (use == OperandUse::kNone) return wrong("this action has no slice '", name, "'");
         for (const Slice& slice : slices) PCCL_TRY(check_slice(name, slice));
         const int chunks = slices.count();
         return chunks <= kMostMoved ? Status::ok()

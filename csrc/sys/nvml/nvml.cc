@@ -168,9 +168,9 @@ class Library final : public Nvml {
         info.version = static_cast<unsigned>(sizeof info) | kSecondVersion;
         if (call_.fabric_info == nullptr || call_.fabric_info(device, &info) != kSuccess) return {};
         NvmlFabric fabric{.clique = info.clique};
-        if (info.state == kInProgress) fabric.state = NvmlFabric::State::kStarting;
+        if (info.state == kInProgress) fabric.state = NvmlFabric::FabricState::kStarting;
         if (info.state == kCompleted) {
-            fabric.state = NvmlFabric::State::kReady;
+            fabric.state = NvmlFabric::FabricState::kReady;
             fabric.error = info.status;
         }
         if (std::ranges::any_of(info.cluster, [](unsigned char byte) { return byte != 0; }))

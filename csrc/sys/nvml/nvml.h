@@ -28,11 +28,11 @@ struct NvmlC2c {
 
 /// NVSwitches that a GPU is attached to, of one host or of many.
 struct NvmlFabric {
-    enum class State { kNone, kStarting, kReady };
-    State state = State::kNone;  // kNone: the GPU has none, or NVML does not report it
-    int error = 0;               // of a ready fabric: not 0 where attaching failed
-    std::string cluster{};       // 32 hexadecimal digits; empty within one host
-    unsigned clique = 0;         // GPUs of one cluster and clique reach each other
+    enum class FabricState { kNone, kStarting, kReady };
+    FabricState state = FabricState::kNone;  // kNone: the GPU has none, or NVML does not report it
+    int error = 0;                           // of a ready fabric: not 0 where attaching failed
+    std::string cluster{};                   // 32 hexadecimal digits; empty within one host
+    unsigned clique = 0;                     // GPUs of one cluster and clique reach each other
 };
 
 struct NvmlGpu {

@@ -80,7 +80,7 @@ Result<Subnet> parse_subnet(std::string_view text) {
 }
 
 /// Rank of an address among those that a spec selects: less is better.
-struct Standing {
+struct AddressStanding {
     std::size_t word = 0;  // index of the spec's word that it matches
     bool loopback = false;
     bool link_local = false;
@@ -89,7 +89,7 @@ struct Standing {
     bool ipv6 = false;
     std::size_t place = 0;  // among the addresses of its family at its interface
 
-    auto operator<=>(const Standing&) const = default;
+    auto operator<=>(const AddressStanding&) const = default;
 };
 
 /// Function that returns the index of the first word that an interface matches; nullopt for none.
@@ -106,7 +106,7 @@ std::size_t place_of(std::span<const Interface> interfaces, std::size_t index) {
 
 /// Drops IPv6 link-local addresses where there are others, and loopbacks where another interface
 /// matches the same word.
-void drop_needless(std::vector<std::pair<Standing, Interface>>& found) {
+void drop_needless(std::vector<std::pair<AddressStanding, Interface>>& found) {
     std::erase_if(found, [wide = std::vector(found)](const auto& each) {
         return each.first.loopback && std::ranges::any_of(wide, [&each](const auto& other) {
                    return !other.first.loopback && other.first.word == each.first.word;
@@ -123,22 +123,22 @@ void drop_needless(std::vector<std::pair<Standing, Interface>>& found) {
 }
 
 std::vector<Interface> in_order(std::span<const Interface> interfaces, const Fits& fits) {
-    std::vector<std::pair<Standing, Interface>> found;
+    std::vector<std::pair<AddressStanding, Interface>> found;
     for (std::size_t index = 0; index < interfaces.size(); ++index) {
         const Interface& each = interfaces[index];
         const auto word = each.running ? fits(each) : std::nullopt;
         if (!word) continue;
-        found.emplace_back(Standing{.word = *word,
-                                    .loopback = each.loopback,
-                                    .link_local = each.address.is_link_local(),
-                                    .internal = each.internal && !each.has_default_route,
-                                    .without_default_route = !each.has_default_route,
-                                    .ipv6 = each.address.family() == AF_INET6,
-                                    .place = place_of(interfaces, index)},
+        found.emplace_back(AddressStanding{.word = *word,
+                                           .loopback = each.loopback,
+                                           .link_local = each.address.is_link_local(),
+                                           .internal = each.internal && !each.has_default_route,
+                                           .without_default_route = !each.has_default_route,
+                                           .ipv6 = each.address.family() == AF_INET6,
+                                           .place = place_of(interfaces, index)},
                            each);
     }
     drop_needless(found);
-    std::ranges::stable_sort(found, {}, &std::pair<Standing, Interface>::first);
+    std::ranges::stable_sort(found, {}, &std::pair<AddressStanding, Interface>::first);
     found.resize(std::min(found.size(), kMostCandidates));
     std::vector<Interface> ordered;
     ordered.reserve(found.size());

@@ -43,12 +43,12 @@ class LibsshChannel final : public SshChannel {
     }
 
     Result<bool> connect_step() override {
-        State before = state_;
+        ChannelState before = state_;
         do {
             before = state_;
             PCCL_TRY(step());
         } while (state_ != before);
-        return state_ == State::kReady;
+        return state_ == ChannelState::kReady;
     }
 
     Result<std::size_t> write_some(std::string_view bytes) override {
@@ -78,28 +78,35 @@ class LibsshChannel final : public SshChannel {
     [[nodiscard]] const std::string& host_key() const override { return host_key_; }
 
    private:
-    enum class State { kKeyExchange, kHostKey, kAuthentication, kOpening, kSubsystem, kReady };
+    enum class ChannelState {
+        kKeyExchange,
+        kHostKey,
+        kAuthentication,
+        kOpening,
+        kSubsystem,
+        kReady
+    };
 
     Status step() {
         switch (state_) {
-            case State::kKeyExchange:
+            case ChannelState::kKeyExchange:
                 has_taken_socket_ = true;
-                return move_on(call_.connect(session_), State::kHostKey);
-            case State::kHostKey:
+                return move_on(call_.connect(session_), ChannelState::kHostKey);
+            case ChannelState::kHostKey:
                 return check_host();
-            case State::kAuthentication:
+            case ChannelState::kAuthentication:
                 return authenticate();
-            case State::kOpening:
-                return move_on(call_.open_channel(channel_), State::kSubsystem);
-            case State::kSubsystem:
-                return start_subsystem();
-            case State::kReady:
+            case ChannelState::kOpening:
+                return move_on(call_.open_channel(channel_), ChannelState::kSubsystem);
+            case ChannelState::kSubsystem:
+                return ask_for_subsystem();
+            case ChannelState::kReady:
                 break;
         }
         return Status::ok();
     }
 
-    Status move_on(int outcome, State next) {
+    Status move_on(int outcome, ChannelState next) {
         if (outcome == libssh::kAgain) return Status::ok();
         if (outcome != libssh::kOk) return lost();
         state_ = next;
@@ -113,7 +120,7 @@ class LibsshChannel final : public SshChannel {
                     concat("its host key is ", host_key_, ", not ", args_.host_key,
                            ", which is pinned: it is another host, or has a new key")};
         PCCL_TRY(load_key());
-        state_ = State::kAuthentication;
+        state_ = ChannelState::kAuthentication;
         return Status::ok();
     }
 
@@ -155,7 +162,7 @@ class LibsshChannel final : public SshChannel {
         if (outcome != libssh::kOk) return lost();
         channel_ = call_.create_channel(session_);
         if (channel_ == nullptr) return lost();
-        state_ = State::kOpening;
+        state_ = ChannelState::kOpening;
         return Status::ok();
     }
 
@@ -163,7 +170,7 @@ class LibsshChannel final : public SshChannel {
         const int outcome = call_.request_subsystem(channel_, args_.subsystem.c_str());
         if (outcome != libssh::kOk && outcome != libssh::kAgain)
             return Status::unsupported(concat("it has no subsystem ", args_.subsystem));
-        return move_on(outcome, State::kReady);
+        return move_on(outcome, ChannelState::kReady);
     }
 
     [[nodiscard]] Status lost() const {
@@ -178,7 +185,7 @@ class LibsshChannel final : public SshChannel {
     libssh::Session const session_;
     libssh::Channel channel_ = nullptr;
     libssh::Key key_ = nullptr;
-    State state_ = State::kKeyExchange;
+    ChannelState state_ = ChannelState::kKeyExchange;
     bool has_taken_socket_ = false;
     std::string host_key_;
 };

@@ -20,7 +20,7 @@ namespace {
 using Reader = void*;
 using Text = const unsigned char*;
 constexpr int kOptions = 1 << 5 | 1 << 6 | 1 << 11;  // NOERROR, NOWARNING, NONET
-enum Node { kElement = 1, kText = 3, kCData = 4, kSignificantSpace = 14, kEndOfElement = 15 };
+enum XmlNode { kElement = 1, kText = 3, kCData = 4, kSignificantSpace = 14, kEndOfElement = 15 };
 
 struct XmlFunctions {
     void (*initialise)() = nullptr;
@@ -151,7 +151,7 @@ std::string_view XmlElement::text_of(std::string_view of_name) const {
 
 const std::string* XmlElement::attribute(std::string_view of_name) const {
     const auto found = std::find_if(attributes.begin(), attributes.end(),
-                                    [&](const Attribute& each) { return each.name == of_name; });
+                                    [&](const XmlAttribute& each) { return each.name == of_name; });
     return found == attributes.end() ? nullptr : &found->value;
 }
 

@@ -18,17 +18,17 @@ namespace pccl::sys {
 
 /// A value: an element with its content.
 struct PCCL_API XmlElement {
-    struct Attribute {
+    struct XmlAttribute {
         std::string name;  // without its prefix
         std::string name_space;
         std::string value;
-        friend bool operator==(const Attribute&, const Attribute&) = default;
+        friend bool operator==(const XmlAttribute&, const XmlAttribute&) = default;
     };
 
     std::string name;  // without its prefix
     std::string name_space;
-    std::vector<Attribute> attributes;  // without declarations of namespaces
-    std::string text;                   // all text directly in it
+    std::vector<XmlAttribute> attributes;  // without declarations of namespaces
+    std::string text;                      // all text directly in it
     std::vector<XmlElement> children;
 
     /// Returns the first child of that name; null for none.

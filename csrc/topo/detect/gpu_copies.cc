@@ -19,13 +19,13 @@ constexpr std::size_t kLarge = 128 * kMiB;
 constexpr int kCalls = 8;
 constexpr int kSmallCalls = 200;
 
-struct Place {
+struct DevicePair {
     int owner = 0;
     int user = 0;
 };
 
 /// Allocates memory on one GPU and maps it for another.
-Result<DeviceAddress> map_memory(Driver& driver, const Place& place) {
+Result<DeviceAddress> map_memory(Driver& driver, const DevicePair& place) {
     PCCL_TRY(driver.use(place.owner));
     PCCL_ASSIGN_OR_RETURN(const auto memory, driver.create(place.owner, kLarge));
     auto mapped = driver.map(memory, kLarge, place.user);
@@ -34,14 +34,14 @@ Result<DeviceAddress> map_memory(Driver& driver, const Place& place) {
     return mapped;
 }
 
-struct Way {
+struct CopyPath {
     Driver& driver;
     DeviceAddress to;
     DeviceAddress from;
 };
 
 /// Returns seconds per copy; each of the copies is waited for.
-Result<double> seconds(const Way& way, std::size_t bytes, int calls) {
+Result<double> seconds(const CopyPath& way, std::size_t bytes, int calls) {
     const auto copy = [&] {
         PCCL_TRY(way.driver.copy(way.to, way.from, bytes, nullptr));
         return way.driver.wait(nullptr);
@@ -61,7 +61,7 @@ Result<LinkTimes> measure(Driver& driver, int from, int to) {
     PCCL_ASSIGN_OR_RETURN(const DeviceAddress target, map_memory(driver, {to, from}));
     const ScopeExit unmap_target([&] { unmap(target); });
     PCCL_TRY(driver.use(from));
-    const Way way{driver, target, source};
+    const CopyPath way{driver, target, source};
     PCCL_ASSIGN_OR_RETURN(const double small, seconds(way, kSmall, kSmallCalls));
     PCCL_ASSIGN_OR_RETURN(const double middle, seconds(way, kMiddle, kCalls));
     PCCL_ASSIGN_OR_RETURN(const double large, seconds(way, kLarge, kCalls));

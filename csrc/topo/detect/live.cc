@@ -185,7 +185,8 @@ class Observer {
         Subjects starting;
         Subjects failed;
         for (const sys::NvmlGpu& gpu : *gpus_) {
-            if (gpu.fabric.state == sys::NvmlFabric::State::kStarting) starting.add(gpu.bus_id);
+            if (gpu.fabric.state == sys::NvmlFabric::FabricState::kStarting)
+                starting.add(gpu.bus_id);
             if (gpu.fabric.error != 0) failed.add(gpu.bus_id);
         }
         starting.warn(warnings_, "fabric_starting",

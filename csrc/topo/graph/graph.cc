@@ -33,7 +33,7 @@ class GraphBuilder {
     Result<Graph> build(const Machine& machine) {
         for (const Cpu& cpu : machine.cpus) add_cpu(cpu);
         join_sockets(machine);
-        for (const Device& device : devices_) add_nvlinks(device);
+        for (const PlacedDevice& device : devices_) add_nvlinks(device);
         join_meshes();
         number_nodes();
         graph_.hosts_ = static_cast<int>(hosts_.size());
@@ -45,7 +45,7 @@ class GraphBuilder {
     }
 
    private:
-    struct Device {
+    struct PlacedDevice {
         const PciDevice* pci;
         int node;
         int cpu;
@@ -170,7 +170,7 @@ class GraphBuilder {
         return found->second;
     }
 
-    void add_nvlinks(const Device& device) {
+    void add_nvlinks(const PlacedDevice& device) {
         const int host = graph_.node(device.node).host;
         double to_switch = 0;
         double to_cpu = 0;
@@ -241,7 +241,7 @@ class GraphBuilder {
     int cpu_ = 0;
     std::map<std::string, int> hosts_;
     std::vector<int> sockets_;
-    std::vector<Device> devices_;
+    std::vector<PlacedDevice> devices_;
     std::map<BusId, int> by_bus_id_;
     std::map<int, int> fabrics_;
     std::map<std::pair<int, int>, double> mesh_;

@@ -74,7 +74,7 @@ std::vector<PathType> PathTable::types_that_occur() const {
 }
 
 void PathTable::grow(int source, const std::vector<PathType>& types) {
-    Origin& origin = origins_[at(source)];
+    PathOrigin& origin = origins_[at(source)];
     origin.tree_of.assign(graph_.nodes().size(), -1);
     for (const PathType type : types) {
         Tree tree = widest(source, type);
@@ -91,7 +91,7 @@ void PathTable::grow(int source, const std::vector<PathType>& types) {
 /// Computes the widest paths by Dijkstra's algorithm, over links whose type is within the limit.
 PathTable::Tree PathTable::widest(int source, PathType limit) const {
     using Entry = std::tuple<double, int, int>;  // bandwidth, -hops, -node
-    Tree tree{.type = limit, .steps = std::vector<Step>(graph_.nodes().size())};
+    Tree tree{.type = limit, .steps = std::vector<PathStep>(graph_.nodes().size())};
     tree.steps[at(source)].bandwidth = std::numeric_limits<double>::infinity();
     int c2c_cpu = -1;
     for (const int link : graph_.links_from(source))
@@ -102,14 +102,14 @@ PathTable::Tree PathTable::widest(int source, PathType limit) const {
     while (!queue.empty()) {
         const auto [bandwidth, depth, key] = queue.top();
         queue.pop();
-        const Step here = tree.steps[at(-key)];
+        const PathStep here = tree.steps[at(-key)];
         if (bandwidth < here.bandwidth || -depth > here.hops) continue;
         if (-key != source && !may_be_crossed(graph_.node(-key).type)) continue;
         for (const int link : graph_.links_from(-key)) {
             if (step_type(link, c2c_cpu) > limit) continue;
             const Link& next = graph_.link(link);
             const double wide = std::min(here.bandwidth, next.bandwidth);
-            Step& there = tree.steps[at(next.to)];
+            PathStep& there = tree.steps[at(next.to)];
             if (std::pair(wide, -here.hops - 1) <= std::pair(there.bandwidth, -there.hops))
                 continue;
             there = {.bandwidth = wide, .link = link, .hops = here.hops + 1};
@@ -121,10 +121,10 @@ PathTable::Tree PathTable::widest(int source, PathType limit) const {
 
 Path PathTable::direct(int from, int to) const {
     if (!is_source(from)) return is_source(to) ? direct(to, from) : Path{};
-    const Origin& origin = origins_[at(from)];
+    const PathOrigin& origin = origins_[at(from)];
     if (origin.tree_of[at(to)] < 0) return {};
     const Tree& tree = origin.trees[at(origin.tree_of[at(to)])];
-    const Step& step = tree.steps[at(to)];
+    const PathStep& step = tree.steps[at(to)];
     if (from == to) return {.type = PathType::kLoc, .bandwidth = step.bandwidth, .hops = 0};
     return {.type = tree.type, .bandwidth = step.bandwidth, .hops = step.hops};
 }
@@ -217,7 +217,7 @@ void PathTable::append_direct(int from, int to, std::vector<int>& links) const {
     const int source = is_forward ? from : to;
     int node = is_forward ? to : from;
     if (source == node || direct(from, to).type == PathType::kDis) return;
-    const Origin& origin = origins_[at(source)];
+    const PathOrigin& origin = origins_[at(source)];
     const Tree& tree = origin.trees[at(origin.tree_of[at(node)])];
     const std::size_t start = links.size();
     for (; node != source; node = graph_.link(tree.steps[at(node)].link).from) {

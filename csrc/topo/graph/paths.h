@@ -47,16 +47,16 @@ class PCCL_API PathTable {
     [[nodiscard]] std::vector<Charge> charges(int from, int to) const;
 
    private:
-    struct Step {
+    struct PathStep {
         double bandwidth = 0;
         int link = -1;  // by which the node is reached
         int hops = 0;
     };
     struct Tree {
         PathType type = PathType::kLoc;
-        std::vector<Step> steps;  // by node
+        std::vector<PathStep> steps;  // by node
     };
-    struct Origin {
+    struct PathOrigin {
         std::vector<Tree> trees;
         std::vector<int> tree_of;  // by node: an index into trees, or -1
     };
@@ -78,7 +78,7 @@ class PCCL_API PathTable {
     void append_direct(int from, int to, std::vector<int>& links) const;
 
     const Graph& graph_;
-    std::vector<Origin> origins_;             // by node; empty except for GPUs and CPUs
+    std::vector<PathOrigin> origins_;         // by node; empty except for GPUs and CPUs
     std::map<std::pair<int, int>, int> via_;  // (GPU, GPU or NET) -> intermediate node
 };
 

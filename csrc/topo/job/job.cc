@@ -221,7 +221,7 @@ Result<std::vector<Rank>> JobTopology::order() const {
 Result<std::vector<Rank>> JobTopology::order_on(const HostTopology& host) const {
     if (is_one_rank_a_gpu(host)) {
         const SearchOptions options{.nodes = static_cast<int>(hosts_.size())};
-        PCCL_ASSIGN_OR_RETURN(const Plan ring, plan(host.topology, options));
+        PCCL_ASSIGN_OR_RETURN(const ChannelPlan ring, plan(host.topology, options));
         const Graph& graph = host.topology.graph();
         std::vector<Rank> ranks;
         for (const int gpu : ring.channels.front().order)
@@ -257,10 +257,10 @@ std::string JobTopology::digest() const {
     return digest.text();
 }
 
-Result<std::vector<Plan>> JobTopology::search(SearchOptions options) const {
+Result<std::vector<ChannelPlan>> JobTopology::search(SearchOptions options) const {
     options.nodes = static_cast<int>(hosts_.size());
-    std::map<std::string, Plan> known;
-    std::vector<Plan> plans;
+    std::map<std::string, ChannelPlan> known;
+    std::vector<ChannelPlan> plans;
     for (const HostTopology& host : hosts_) {
         const std::string key = host.topology.digest();
         if (known.count(key) == 0) {
@@ -273,9 +273,9 @@ Result<std::vector<Plan>> JobTopology::search(SearchOptions options) const {
     return plans;
 }
 
-std::string digest_of(const std::vector<Plan>& plans) {
+std::string digest_of(const std::vector<ChannelPlan>& plans) {
     Digest digest;
-    for (const Plan& plan : plans) {
+    for (const ChannelPlan& plan : plans) {
         digest.add(concat(to_string(plan.pattern), plan.nodes, ";"));
         for (const Channel& channel : plan.channels) {
             digest.add(concat(channel.bandwidth, ":", channel.net_in, ":", channel.net_out));

@@ -110,7 +110,7 @@ class PCCL_API JobTopology {
 
     /// Returns a plan for each host; different machines have different plans, each with its own
     /// channels. Ignores `nodes` of the options.
-    [[nodiscard]] Result<std::vector<Plan>> search(SearchOptions options) const;
+    [[nodiscard]] Result<std::vector<ChannelPlan>> search(SearchOptions options) const;
 
    private:
     Status place_ranks();
@@ -137,7 +137,7 @@ class PCCL_API JobTopology {
 [[nodiscard]] PCCL_API Result<JobTopology> decode_job(std::string_view blob);
 
 /// Returns the digest that ranks compare: equal plans have equal digests.
-[[nodiscard]] PCCL_API std::string digest_of(const std::vector<Plan>& plans);
+[[nodiscard]] PCCL_API std::string digest_of(const std::vector<ChannelPlan>& plans);
 
 /// Checks that all ranks have the same digest; `digests` are by rank. kMismatch contains a rank
 /// that differs.

@@ -84,7 +84,7 @@ Result<Calibration> Calibration::parse(std::string_view text) {
 std::optional<LinkTimes> Calibration::between(MeasuredLink link, int a, int b) const {
     const auto fits = [](int wanted, int actual) { return wanted < 0 || wanted == actual; };
     std::optional<LinkTimes> slowest;
-    for (const Line& line : links_) {
+    for (const CalibrationLine& line : links_) {
         if (line.link != link ||
             !((fits(a, line.a) && fits(b, line.b)) || (fits(a, line.b) && fits(b, line.a))))
             continue;

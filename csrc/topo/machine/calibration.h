@@ -56,7 +56,7 @@ class PCCL_API Calibration {
     [[nodiscard]] const std::string& text() const { return text_; }
 
    private:
-    struct Line {
+    struct CalibrationLine {
         MeasuredLink link = MeasuredLink::kMemory;
         int a = 0;
         int b = 0;
@@ -74,7 +74,7 @@ class PCCL_API Calibration {
     static Status parse_named(std::string_view line, std::string_view ends, NamedLines& into);
 
     std::string text_;
-    std::vector<Line> links_;
+    std::vector<CalibrationLine> links_;
     NamedLines networks_;  // by interface and host
     NamedLines gpus_;      // by bus ids
     std::optional<double> reduce_;

@@ -14,9 +14,9 @@ namespace {
 constexpr double kTiny = 1e-9;
 
 /// basic = bounds - body * nonbasic; the objective is gain - loss, loss by nonbasic variable.
-class Dictionary {
+class SimplexDictionary {
    public:
-    Dictionary(std::span<const Usage> routes, std::span<const double> capacity)
+    SimplexDictionary(std::span<const Usage> routes, std::span<const double> capacity)
         : columns_(routes.size()) {
         std::map<int, std::size_t> row_of;
         for (const Usage& route : routes)
@@ -118,7 +118,7 @@ class Dictionary {
 }  // namespace
 
 Packing pack(std::span<const Usage> routes, std::span<const double> capacity) {
-    Dictionary dictionary(routes, capacity);
+    SimplexDictionary dictionary(routes, capacity);
     dictionary.solve();
     return dictionary.packing();
 }

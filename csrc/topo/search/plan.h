@@ -35,7 +35,7 @@ struct Channel {
     friend bool operator==(const Channel&, const Channel&) = default;
 };
 
-struct Plan {
+struct ChannelPlan {
     Pattern pattern = Pattern::kRing;
     int nodes = 1;
     std::vector<Channel> channels;
@@ -47,7 +47,7 @@ struct Plan {
     double seconds = 0;                    // duration of the search
 
     /// Ignores `seconds`, which vary from run to run.
-    friend bool operator==(const Plan& a, const Plan& b) {
+    friend bool operator==(const ChannelPlan& a, const ChannelPlan& b) {
         return a.pattern == b.pattern && a.nodes == b.nodes && a.channels == b.channels &&
                a.type_intra == b.type_intra && a.type_inter == b.type_inter;
     }

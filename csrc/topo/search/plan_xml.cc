@@ -18,12 +18,12 @@ namespace {
 
 constexpr int kHostShift = 56;
 
-struct Kind {
+struct GraphKind {
     Pattern pattern;
     int id;            // of the <graph>
     int nccl_pattern;  // the pattern that PCCL writes; it reads any pattern
 };
-constexpr std::array<Kind, 3> kKinds{
+constexpr std::array<GraphKind, 3> kKinds{
     {{Pattern::kRing, 0, 4}, {Pattern::kTree, 1, 3}, {Pattern::kHeads, 3, 5}}};
 
 /// Returns NCCL's number of a device, with the host in the top byte.
@@ -40,10 +40,10 @@ class PlanWriter {
     PlanWriter(const Topology& topology, pugi::xml_node root)
         : graph_(topology.graph()), root_(root) {}
 
-    void write(const Plan& plan) {
-        const Kind kind = *std::find_if(kKinds.begin(), kKinds.end(), [&](const Kind& known) {
-            return known.pattern == plan.pattern;
-        });
+    void write(const ChannelPlan& plan) {
+        const GraphKind kind =
+            *std::find_if(kKinds.begin(), kKinds.end(),
+                          [&](const GraphKind& known) { return known.pattern == plan.pattern; });
         pugi::xml_node node = root_.append_child("graph");
         set(node, "id", kind.id);
         set(node, "pattern", kind.nccl_pattern);
@@ -65,23 +65,23 @@ class PlanWriter {
         node.append_attribute(name).set_value(concat(value).c_str());
     }
 
-    static bool crosses(const Plan& plan) {
+    static bool crosses(const ChannelPlan& plan) {
         return std::any_of(plan.channels.begin(), plan.channels.end(), [](const Channel& channel) {
             return channel.net_in != channel.net_out;
         });
     }
-    static bool are_same(const Plan& plan) {
+    static bool are_same(const ChannelPlan& plan) {
         return std::all_of(plan.channels.begin(), plan.channels.end(), [&](const Channel& channel) {
             return channel == plan.channels.front();
         });
     }
-    static double lowest(const Plan& plan) {
+    static double lowest(const ChannelPlan& plan) {
         double lowest = std::numeric_limits<double>::infinity();
         for (const Channel& channel : plan.channels) lowest = std::min(lowest, channel.bandwidth);
         return plan.channels.empty() ? 0 : lowest;
     }
 
-    void write(pugi::xml_node parent, const Plan& plan, const Channel& channel) {
+    void write(pugi::xml_node parent, const ChannelPlan& plan, const Channel& channel) {
         const pugi::xml_node node = parent.append_child("channel");
         set(node, "bandwidth", channel.bandwidth);
         write_net(node, channel.net_in);
@@ -111,15 +111,15 @@ class PlanReader {
    public:
     PlanReader(const XmlText& text, const Graph& graph) : text_(text), graph_(graph) {}
 
-    Result<std::vector<Plan>> read(pugi::xml_node root) {
+    Result<std::vector<ChannelPlan>> read(pugi::xml_node root) {
         const std::string_view version = root.attribute("version").value();
         if (std::string_view(root.name()) != "graphs" || version != "1")
             return text_.refuse(root, "no <graphs version=\"1\">, which NCCL's graphs begin with");
-        std::vector<Plan> plans;
+        std::vector<ChannelPlan> plans;
         for (const pugi::xml_node node : root.children("graph")) {
             PCCL_ASSIGN_OR_RETURN(const std::int64_t id, number(node, "id", 0, kMost));
             const auto kind = std::find_if(kKinds.begin(), kKinds.end(),
-                                           [id](const Kind& known) { return known.id == id; });
+                                           [id](const GraphKind& known) { return known.id == id; });
             PCCL_ASSIGN_OR_RETURN(const std::int64_t count,
                                   number(node, "nchannels", 0, SearchOptions::kMostChannels));
             if (kind != kKinds.end() && count > 0)
@@ -159,7 +159,7 @@ class PlanReader {
                             "\", which must be a type of path such as NVL, PIX or SYS");
     }
 
-    Status read(pugi::xml_node node, Pattern pattern, Plan& plan) {
+    Status read(pugi::xml_node node, Pattern pattern, ChannelPlan& plan) {
         plan.pattern = pattern;
         plan.bound = std::numeric_limits<double>::infinity();
         PCCL_ASSIGN_OR_RETURN(plan.type_intra, type(node, "typeintra"));
@@ -176,7 +176,7 @@ class PlanReader {
         return read_nodes(node, plan);
     }
 
-    Status read_nodes(pugi::xml_node node, Plan& plan) const {
+    Status read_nodes(pugi::xml_node node, ChannelPlan& plan) const {
         const auto with_nets =
             std::count_if(plan.channels.begin(), plan.channels.end(),
                           [](const Channel& channel) { return channel.net_in != kNoNet; });
@@ -247,17 +247,17 @@ class PlanReader {
 
 }  // namespace
 
-std::string plan_xml(const std::vector<Plan>& plans, const Topology& topology) {
+std::string plan_xml(const std::vector<ChannelPlan>& plans, const Topology& topology) {
     pugi::xml_document document;
     pugi::xml_node root = document.append_child("graphs");
     root.append_attribute("version").set_value(1);
     PlanWriter writer(topology, root);
-    for (const Plan& plan : plans) writer.write(plan);
+    for (const ChannelPlan& plan : plans) writer.write(plan);
     return to_text(document);
 }
 
-Result<std::vector<Plan>> parse_plan_xml(std::string_view text, std::string_view name,
-                                         const Topology& topology) {
+Result<std::vector<ChannelPlan>> parse_plan_xml(std::string_view text, std::string_view name,
+                                                const Topology& topology) {
     XmlText xml(text, name);
     PCCL_ASSIGN_OR_RETURN(const pugi::xml_node root, xml.load());
     return PlanReader(xml, topology.graph()).read(root);

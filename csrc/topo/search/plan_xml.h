@@ -18,15 +18,15 @@
 namespace pccl::topo {
 
 /// Returns one <graph> for each plan; `topology` is the one for which they were made.
-[[nodiscard]] PCCL_API std::string plan_xml(const std::vector<Plan>& plans,
+[[nodiscard]] PCCL_API std::string plan_xml(const std::vector<ChannelPlan>& plans,
                                             const Topology& topology);
 
 /// Parses plans for rings, trees and heads; skips graphs of other kinds (CollNet), and graphs
 /// without channels. kInvalidArgument, "<name>:<line>: ...": a channel names devices that the
 /// machine does not have, or lists a GPU twice or not at all. Parsed plans are not marked optimal,
 /// and their bound is infinite.
-[[nodiscard]] PCCL_API Result<std::vector<Plan>> parse_plan_xml(std::string_view text,
-                                                                std::string_view name,
-                                                                const Topology& topology);
+[[nodiscard]] PCCL_API Result<std::vector<ChannelPlan>> parse_plan_xml(std::string_view text,
+                                                                       std::string_view name,
+                                                                       const Topology& topology);
 
 }  // namespace pccl::topo

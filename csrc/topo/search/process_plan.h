@@ -13,7 +13,8 @@ namespace pccl::topo {
 
 /// Returns the plan that PCCL_GRAPH_FILE contains for the pattern, or else the result of search(),
 /// which it writes to PCCL_GRAPH_DUMP_FILE if that is set.
-[[nodiscard]] PCCL_API Result<Plan> plan(const Topology& topology, const SearchOptions& options,
-                                         const Config& config = process_config());
+[[nodiscard]] PCCL_API Result<ChannelPlan> plan(const Topology& topology,
+                                                const SearchOptions& options,
+                                                const Config& config = process_config());
 
 }  // namespace pccl::topo

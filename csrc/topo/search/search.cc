@@ -37,11 +37,11 @@ class Search {
     Search(const Topology& topology, const SearchOptions& options)
         : topology_(topology), graph_(topology.graph()), options_(options), steps_(options.steps) {}
 
-    Result<Plan> run() {
+    Result<ChannelPlan> run() {
         PCCL_TRY(check(options_));
         PCCL_TRY(check_machine());
         const TimePoint start = system_clock().now();
-        std::optional<Plan> plan;
+        std::optional<ChannelPlan> plan;
         for (const PathType intra : intra_types()) {
             plan = best_between_nodes(intra);
             if (plan) break;
@@ -104,10 +104,10 @@ class Search {
         return types;
     }
 
-    std::optional<Plan> best_between_nodes(PathType intra) {
+    std::optional<ChannelPlan> best_between_nodes(PathType intra) {
         if (options_.nodes == 1) return attempt({intra, PathType::kLoc});
         constexpr double kWorthAWorseType = 2;
-        std::optional<Plan> best;
+        std::optional<ChannelPlan> best;
         for (const PathType inter : types_between(graph_.gpus(), graph_.nets())) {
             const Problem problem(topology_, options_, {intra, inter});
             const double wanted = best ? kWorthAWorseType * best->bandwidth : 0;
@@ -118,7 +118,7 @@ class Search {
         return best;
     }
 
-    std::optional<Plan> attempt(const TypeLimits& limits) {
+    std::optional<ChannelPlan> attempt(const TypeLimits& limits) {
         return solve(Problem(topology_, options_, limits), steps_);
     }
 
@@ -133,7 +133,7 @@ class Search {
         return topology_.paths().path(a, b).type;
     }
 
-    void set_types(Plan& plan) const {
+    void set_types(ChannelPlan& plan) const {
         const bool is_closed = plan.pattern == Pattern::kRing && plan.nodes == 1;
         for (const Channel& channel : plan.channels) {
             const std::vector<int>& order = channel.order;
@@ -153,7 +153,7 @@ class Search {
     }
 
     /// Splits wide NVLink channels to the width that one thread block can serve.
-    void split(Plan& plan) const {
+    void split(ChannelPlan& plan) const {
         if (plan.type_intra > PathType::kNvb || graph_.gpus().size() < 2) return;
         int sm = 0;
         for (const int gpu : graph_.gpus()) sm = std::max(sm, graph_.node(gpu).sm);
@@ -182,7 +182,7 @@ class Search {
 
 }  // namespace
 
-Result<Plan> search(const Topology& topology, const SearchOptions& options) {
+Result<ChannelPlan> search(const Topology& topology, const SearchOptions& options) {
     return Search(topology, options).run();
 }
 

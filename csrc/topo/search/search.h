@@ -26,6 +26,7 @@ namespace pccl::topo {
 
 /// Searches for a plan; deterministic. kInvalidArgument: options are out of range. kUnsupported,
 /// with the reason: the machine has no GPUs, or cannot form the pattern.
-[[nodiscard]] PCCL_API Result<Plan> search(const Topology& topology, const SearchOptions& options);
+[[nodiscard]] PCCL_API Result<ChannelPlan> search(const Topology& topology,
+                                                  const SearchOptions& options);
 
 }  // namespace pccl::topo

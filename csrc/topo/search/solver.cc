@@ -181,7 +181,7 @@ class Solver {
     Solver(const Problem& problem, std::int64_t& steps)
         : problem_(problem), steps_(steps), bound_(problem.bound(problem.options().max_channels)) {}
 
-    std::optional<Plan> run() {
+    std::optional<ChannelPlan> run() {
         for (Route& route : first_routes(problem_, steps_)) add(std::move(route));
         if (routes_.empty()) return std::nullopt;
         if (usages_.front().empty()) return alone();
@@ -222,15 +222,15 @@ class Solver {
     }
 
     /// Returns the plan of one GPU, which crosses no link.
-    [[nodiscard]] Plan alone() const {
-        Plan plan = header();
+    [[nodiscard]] ChannelPlan alone() const {
+        ChannelPlan plan = header();
         plan.channels.push_back({kLocalRate, routes_.front().order});
         plan.bandwidth = kLocalRate;
         plan.optimal = true;
         return plan;
     }
 
-    [[nodiscard]] Plan header() const {
+    [[nodiscard]] ChannelPlan header() const {
         return {.pattern = problem_.options().pattern,
                 .nodes = problem_.options().nodes,
                 .channels = {},
@@ -275,8 +275,8 @@ class Solver {
         packing_.amounts = std::move(amounts);
     }
 
-    [[nodiscard]] std::optional<Plan> plan() const {
-        Plan plan = header();
+    [[nodiscard]] std::optional<ChannelPlan> plan() const {
+        ChannelPlan plan = header();
         for (std::size_t i = 0; i < routes_.size(); ++i) {
             const Route& route = routes_[i];
             const double share = packing_.amounts[i] / static_cast<double>(channels_of(route));
@@ -302,7 +302,7 @@ class Solver {
 
 }  // namespace
 
-std::optional<Plan> solve(const Problem& problem, std::int64_t& steps) {
+std::optional<ChannelPlan> solve(const Problem& problem, std::int64_t& steps) {
     return Solver(problem, steps).run();
 }
 

@@ -14,6 +14,6 @@ namespace pccl::topo {
 
 /// Returns nullopt if the limits allow no channel through all GPUs. Decrements `steps`; at zero it
 /// returns the best result so far. The caller sets `seconds` and the types.
-[[nodiscard]] std::optional<Plan> solve(const Problem& problem, std::int64_t& steps);
+[[nodiscard]] std::optional<ChannelPlan> solve(const Problem& problem, std::int64_t& steps);
 
 }  // namespace pccl::topo

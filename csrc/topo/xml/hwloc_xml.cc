@@ -13,17 +13,17 @@
 namespace pccl::topo {
 namespace {
 
-enum class Port : std::uint8_t { kNone, kNetwork, kRdma };
+enum class PortType : std::uint8_t { kNone, kNetwork, kRdma };
 
 /// Returns the port type of an OS device. hwloc 2 uses a number for it, hwloc 3 a bit mask.
-Port port_of(int osdev_type, int version) {
+PortType port_of(int osdev_type, int version) {
     constexpr int kNetwork2 = 2;
     constexpr int kRdma2 = 3;
     constexpr int kNetwork3 = 1 << 4;
     constexpr int kRdma3 = 1 << 5;
     const bool is_rdma = version == 2 ? osdev_type == kRdma2 : (osdev_type & kRdma3) != 0;
     const bool is_net = version == 2 ? osdev_type == kNetwork2 : (osdev_type & kNetwork3) != 0;
-    return is_rdma ? Port::kRdma : is_net ? Port::kNetwork : Port::kNone;
+    return is_rdma ? PortType::kRdma : is_net ? PortType::kNetwork : PortType::kNone;
 }
 
 /// Converts "0x0000ffff,0xffffffff" to "0000ffff,ffffffff".
@@ -72,7 +72,7 @@ class HwlocReader {
         }
     }
 
-    [[nodiscard]] Port port(pugi::xml_node device) const {
+    [[nodiscard]] PortType port(pugi::xml_node device) const {
         return port_of(device.attribute("osdev_type").as_int(), version_);
     }
 
@@ -80,7 +80,7 @@ class HwlocReader {
         std::vector<pugi::xml_node> devices;
         collect("OSDev", root_, devices);
         return std::ranges::any_of(
-            devices, [&](pugi::xml_node device) { return port(device) == Port::kRdma; });
+            devices, [&](pugi::xml_node device) { return port(device) == PortType::kRdma; });
     }
 
     void add_cpu(pugi::xml_node node) {
@@ -169,7 +169,7 @@ class HwlocReader {
     }
 
     void add_ports(pugi::xml_node node, PciDevice& device) const {
-        const Port wanted = has_rdma_ ? Port::kRdma : Port::kNetwork;
+        const PortType wanted = has_rdma_ ? PortType::kRdma : PortType::kNetwork;
         for (const pugi::xml_node child : node.children("object")) {
             if (type(child) != "OSDev" || port(child) != wanted) continue;
             if (device.nics.empty()) device.nics.emplace_back();

@@ -38,7 +38,7 @@ class ClientHandshake {
 
     /// Starts over with a new connection.
     Status start() {
-        state_ = State::kConnecting;
+        state_ = HandshakeState::kConnecting;
         server_proof_ = {};
         verdict_ = {};
         transcript_.request = {};
@@ -49,7 +49,7 @@ class ClientHandshake {
 
     /// Makes as much progress as possible; returns ok, too, where the server has put it off.
     Status advance() {
-        State before = state_;
+        HandshakeState before = state_;
         do {
             before = state_;
             if (const Status fault = step(); !fault.is_ok())
@@ -60,23 +60,23 @@ class ClientHandshake {
 
     /// Returns whether the server put it off: start() must follow.
     [[nodiscard]] bool was_put_off() const {
-        return server_proof_.begins_with(kBusy) || verdict_.message() == Verdict::kPutOff;
+        return server_proof_.begins_with(kBusy) || verdict_.message() == ServerVerdict::kPutOff;
     }
     void count_put_off() { ++times_put_off_; }
 
-    [[nodiscard]] bool is_done() const { return state_ == State::kDone; }
-    [[nodiscard]] bool is_connected() const { return state_ != State::kConnecting; }
+    [[nodiscard]] bool is_done() const { return state_ == HandshakeState::kDone; }
+    [[nodiscard]] bool is_connected() const { return state_ != HandshakeState::kConnecting; }
     [[nodiscard]] bool must_retry() const {
-        return state_ == State::kConnecting && args_.address.family() == AF_UNIX;
+        return state_ == HandshakeState::kConnecting && args_.address.family() == AF_UNIX;
     }
     [[nodiscard]] sys::Interest interest() const {
         if (is_done() || must_retry()) return {};
-        const bool connecting = state_ == State::kConnecting;
+        const bool connecting = state_ == HandshakeState::kConnecting;
         return {.fd = fd_.get(), .input = !connecting, .output = connecting};
     }
     [[nodiscard]] Status timeout() const {
         const auto* what =
-            state_ == State::kConnecting
+            state_ == HandshakeState::kConnecting
                 ? " did not answer in time"
                 : " took the connection but did not go through its handshake in time";
         const std::string crowd = times_put_off_ == 0
@@ -89,17 +89,17 @@ class ClientHandshake {
     [[nodiscard]] UniqueFd take_socket() { return std::move(fd_); }
 
    private:
-    enum class State { kConnecting, kServerProof, kVerdict, kDone };
+    enum class HandshakeState { kConnecting, kServerProof, kVerdict, kDone };
 
     Status step() {
         switch (state_) {
-            case State::kConnecting:
+            case HandshakeState::kConnecting:
                 return connect();
-            case State::kServerProof:
+            case HandshakeState::kServerProof:
                 return answer();
-            case State::kVerdict:
+            case HandshakeState::kVerdict:
                 return conclude();
-            case State::kDone:
+            case HandshakeState::kDone:
                 break;
         }
         return Status::ok();
@@ -108,7 +108,7 @@ class ClientHandshake {
     Status connect() {
         PCCL_ASSIGN_OR_RETURN(const bool connected, sys::connect_step(fd_.get(), args_.address));
         if (!connected) return Status::ok();
-        state_ = State::kServerProof;
+        state_ = HandshakeState::kServerProof;
         if (args_.address.family() == AF_UNIX) PCCL_TRY(require_same_user(fd_.get()));
         const Status sent = send_whole(fd_.get(), transcript_.hello);
         if (!sent.is_ok()) static_cast<void>(server_proof_.receive_from(fd_.get()));
@@ -129,7 +129,7 @@ class ClientHandshake {
                 "another program");
         }
         transcript_.request = outgoing_;
-        state_ = State::kVerdict;
+        state_ = HandshakeState::kVerdict;
         const Status sent = send_whole(
             fd_.get(), ClientProof{outgoing_, prove(args_.secret, kClientLabel, transcript_)});
         if (!sent.is_ok()) static_cast<void>(verdict_.receive_from(fd_.get()));
@@ -139,9 +139,9 @@ class ClientHandshake {
     Status conclude() {
         PCCL_ASSIGN_OR_RETURN(const bool whole, verdict_.receive_from(fd_.get()));
         if (!whole) return Status::ok();
-        if (verdict_.message() != Verdict::kAccepted)
+        if (verdict_.message() != ServerVerdict::kAccepted)
             return Status::peer_lost(kNoRank, "it refused the connection");
-        state_ = State::kDone;
+        state_ = HandshakeState::kDone;
         return Status::ok();
     }
 
@@ -154,7 +154,7 @@ class ClientHandshake {
     /// Returns the route of a connection between hosts that no process has accepted.
     [[nodiscard]] std::string route() const {
         const bool is_far = args_.address.is_ip() && !args_.address.is_loopback();
-        if (!is_far || state_ != State::kConnecting || args_.is_one_of_several) return {};
+        if (!is_far || state_ != HandshakeState::kConnecting || args_.is_one_of_several) return {};
         return concat(outgoing_route(args_.address), kHowToChoose);
     }
     /// Returns the error that blames the peer. A peer publishes its address once it listens there:
@@ -162,7 +162,7 @@ class ClientHandshake {
     [[nodiscard]] Status blame(const Status& fault) const {
         const bool is_gone =
             fault.code() == StatusCode::kPeerLost ||
-            (fault.code() == StatusCode::kUnavailable && state_ == State::kConnecting);
+            (fault.code() == StatusCode::kUnavailable && state_ == HandshakeState::kConnecting);
         const std::string message = args_.is_one_of_several
                                         ? fault.message()
                                         : concat(peer_name(), ": ", fault.message(), route());
@@ -176,9 +176,9 @@ class ClientHandshake {
     LinkRequest request_;
     WireRequest outgoing_{};
     Transcript transcript_;
-    State state_ = State::kConnecting;
+    HandshakeState state_ = HandshakeState::kConnecting;
     Incoming<ServerProof> server_proof_;
-    Incoming<Verdict> verdict_;
+    Incoming<ServerVerdict> verdict_;
     UniqueFd fd_;
     std::size_t times_put_off_ = 0;
 };

@@ -57,7 +57,12 @@ struct ClientProof {
 };
 static_assert(sizeof(ClientProof) == 120 && std::is_trivially_copyable_v<ClientProof>);
 
-enum class Verdict : std::uint8_t { kUnanswered = 0, kAccepted = 1, kRefused = 2, kPutOff = 3 };
+enum class ServerVerdict : std::uint8_t {
+    kUnanswered = 0,
+    kAccepted = 1,
+    kRefused = 2,
+    kPutOff = 3
+};
 /// Message in place of the server's proof, to a client that has not sent its whole hello.
 inline constexpr std::array<char, 4> kBusy{'P', 'C', 'C', 'B'};
 

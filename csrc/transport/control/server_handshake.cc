@@ -29,7 +29,7 @@ void ServerHandshake::put_off() const {
     if (is_silent())
         static_cast<void>(send_whole(fd_.get(), kBusy));
     else
-        static_cast<void>(send_whole(fd_.get(), Verdict::kPutOff));
+        static_cast<void>(send_whole(fd_.get(), ServerVerdict::kPutOff));
 }
 
 Introduction ServerHandshake::introduction() const {
@@ -67,8 +67,8 @@ Status ServerHandshake::judge(HandshakeHost& host) {
     const bool is_served = is_known_ && (is_of_onlooker() || host.serves(introduction().request));
     const bool is_service = transcript_.request.service < kServices &&
                             is_of_onlooker() == (introduction().service == Service::kStatus);
-    if (proven && is_served && is_service) return send_whole(fd_.get(), Verdict::kAccepted);
-    static_cast<void>(send_whole(fd_.get(), Verdict::kRefused));
+    if (proven && is_served && is_service) return send_whole(fd_.get(), ServerVerdict::kAccepted);
+    static_cast<void>(send_whole(fd_.get(), ServerVerdict::kRefused));
     if (proven && is_served)
         return Status::invalid_argument(concat("it requests service ",
                                                int{transcript_.request.service},

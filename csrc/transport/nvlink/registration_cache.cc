@@ -20,8 +20,13 @@ namespace pccl::transport::nvlink {
 
 /// Wire format. Both processes run on one host and with one build, so a struct suffices.
 struct RegistrationCache::Message {
-    enum class Kind : std::uint32_t { kMap = 1, kMapped = 2, kRefused = 3, kCloseReason = 4 };
-    Kind kind = Kind::kMap;
+    enum class MessageType : std::uint32_t {
+        kMap = 1,
+        kMapped = 2,
+        kRefused = 3,
+        kCloseReason = 4
+    };
+    MessageType kind = MessageType::kMap;
     std::uint32_t reserved = 0;
     std::uint64_t base = 0;     // of the allocation, at its owner
     std::uint64_t id = 0;       // of the allocation, at its owner
@@ -52,14 +57,15 @@ Status gone(Rank peer, const Status& why) {
 
 }  // namespace
 
-RegistrationCache::RegistrationCache(const Options& options)
+RegistrationCache::RegistrationCache(const RegistrationCacheOptions& options)
     : options_(options),
       inboxes_(at(options.sockets.size())),
       send_mutexes_(at(options.sockets.size())) {
     inboxes_[at(options.sockets.rank())].is_open = false;
 }
 
-Result<std::unique_ptr<RegistrationCache>> RegistrationCache::create(const Options& options) {
+Result<std::unique_ptr<RegistrationCache>> RegistrationCache::create(
+    const RegistrationCacheOptions& options) {
     std::unique_ptr<RegistrationCache> cache(new RegistrationCache(options));
     PCCL_TRY(cache->start());
     return cache;
@@ -86,7 +92,7 @@ Result<SharedAllocation> RegistrationCache::find(sys::cuda::DeviceAddress addres
                                                  std::size_t bytes, Deadline deadline) {
     Lock lock(mutex_);
     PCCL_TRY(over_);
-    PCCL_ASSIGN_OR_RETURN(Registration * found, known(address));
+    PCCL_ASSIGN_OR_RETURN(PendingRegistration * found, known(address));
     if (found == nullptr) {
         PCCL_TRY(add(address, deadline, lock));
         PCCL_ASSIGN_OR_RETURN(found, known(address));
@@ -103,7 +109,7 @@ Result<SharedAllocation> RegistrationCache::find(sys::cuda::DeviceAddress addres
 }
 
 /// Returns a timeout that names the first rank without an answer.
-Status RegistrationCache::late(const Registration& registration) const {
+Status RegistrationCache::late(const PendingRegistration& registration) const {
     Rank peer = 0;
     while (registration.shared.bases[at(peer)] != 0 && peer + 1 < options_.sockets.size()) ++peer;
     return Status::timeout(concat("rank ", peer, " has not mapped this rank's GPU memory in time"),
@@ -112,15 +118,15 @@ Status RegistrationCache::late(const Registration& registration) const {
 
 Status RegistrationCache::announce(sys::cuda::DeviceAddress address, Deadline deadline) {
     Lock lock(mutex_);
-    PCCL_ASSIGN_OR_RETURN(const Registration* const found, known(address));
-    return found == nullptr ? add(address, deadline, lock) : Status::ok();
+    PCCL_ASSIGN_OR_RETURN(const PendingRegistration* const found, known(address));
+    return found == nullptr ? enter(address, deadline, lock) : Status::ok();
 }
 
-Result<RegistrationCache::Registration*> RegistrationCache::known(
+Result<RegistrationCache::PendingRegistration*> RegistrationCache::known(
     sys::cuda::DeviceAddress address) {
     auto after = registrations_.upper_bound(address);
     if (after == registrations_.begin()) return nullptr;
-    Registration& registration = std::prev(after)->second;
+    PendingRegistration& registration = std::prev(after)->second;
     if (!registration.shared.holds(address, 1)) return nullptr;
     // Another id: that memory was freed, and its address reused.
     PCCL_ASSIGN_OR_RETURN(const std::uint64_t id, options_.driver.allocation_id_of(address));
@@ -129,8 +135,8 @@ Result<RegistrationCache::Registration*> RegistrationCache::known(
 
 Status RegistrationCache::add(sys::cuda::DeviceAddress address, Deadline deadline, Lock& lock) {
     PCCL_ASSIGN_OR_RETURN(const auto allocation, options_.driver.allocation_of(address));
-    Registration registration{.shared = {.allocation = allocation},
-                              .missing = options_.sockets.size() - 1};
+    PendingRegistration registration{.shared = {.allocation = allocation},
+                                     .missing = options_.sockets.size() - 1};
     registration.shared.bases[at(options_.sockets.rank())] = allocation.base;
     forget_overlapping(allocation);
     registrations_[allocation.base] = registration;
@@ -154,8 +160,8 @@ void RegistrationCache::forget_overlapping(const sys::cuda::Allocation& allocati
     registrations_.erase(begin, end);
 }
 
-Status RegistrationCache::query_peers(const sys::cuda::Allocation& allocation, Deadline deadline) {
-    Message request{.kind = Message::Kind::kMap,
+Status RegistrationCache::ask_peers(const sys::cuda::Allocation& allocation, Deadline deadline) {
+    Message request{.kind = Message::MessageType::kMap,
                     .base = allocation.base,
                     .id = allocation.id,
                     .bytes = allocation.bytes};
@@ -207,12 +213,12 @@ void RegistrationCache::read(Rank peer) {
 
 void RegistrationCache::handle(Rank peer, const Message& message) {
     switch (message.kind) {
-        case Message::Kind::kMap:
+        case Message::MessageType::kMap:
             return map_for(peer, message);
-        case Message::Kind::kMapped:
-        case Message::Kind::kRefused:
+        case Message::MessageType::kMapped:
+        case Message::MessageType::kRefused:
             return note_answer(peer, message);
-        case Message::Kind::kCloseReason:
+        case Message::MessageType::kCloseReason:
             return lose(peer, reason_of(peer, message));
     }
     lose(peer, gone(peer, Status::internal("it broke the protocol")));
@@ -220,13 +226,13 @@ void RegistrationCache::handle(Rank peer, const Message& message) {
 
 void RegistrationCache::map_for(Rank peer, const Message& request) {
     const auto base = options_.driver.open_allocation(request.handle);
-    Message answer{.kind = Message::Kind::kMapped, .base = request.base, .id = request.id};
+    Message answer{.kind = Message::MessageType::kMapped, .base = request.base, .id = request.id};
     if (base.is_ok()) {
         answer.address = *base;
         const std::lock_guard lock(mutex_);
         opened_.emplace(*base, request.bytes);
     } else {
-        answer.kind = Message::Kind::kRefused;
+        answer.kind = Message::MessageType::kRefused;
         log(LogLevel::kWarning, "cannot map GPU memory of rank ", peer, ": ",
             base.status().message());
     }
@@ -238,9 +244,9 @@ void RegistrationCache::note_answer(Rank peer, const Message& answer) {
     const std::lock_guard lock(mutex_);
     const auto found = registrations_.find(answer.base);
     if (found == registrations_.end() || found->second.shared.allocation.id != answer.id) return;
-    Registration& registration = found->second;
+    PendingRegistration& registration = found->second;
     registration.shared.bases[at(peer)] = answer.address;
-    if (answer.kind == Message::Kind::kRefused)
+    if (answer.kind == Message::MessageType::kRefused)
         registration.status =
             Status::unsupported(concat("rank ", peer, " cannot map this rank's GPU memory"));
     --registration.missing;
@@ -281,7 +287,7 @@ bool RegistrationCache::end(const Status& why) {
 void RegistrationCache::leave(const Status& why) {
     if (!end(why)) return;
     Message close_reason{
-        .kind = Message::Kind::kCloseReason, .code = why.code(), .blamed = why.peer()};
+        .kind = Message::MessageType::kCloseReason, .code = why.code(), .blamed = why.peer()};
     why.message().copy(close_reason.why.data(), close_reason.why.size() - 1);
     for (Rank peer = 0; peer < options_.sockets.size(); ++peer)
         if (peer != options_.sockets.rank())

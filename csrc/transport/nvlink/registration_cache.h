@@ -39,15 +39,17 @@ struct SharedAllocation {
     }
 };
 
+struct RegistrationCacheOptions {
+    sys::cuda::Driver& driver;
+    int device = 0;
+    const PeerSockets& sockets;          // this cache is their only reader from now on
+    std::function<void()> on_lost = {};  // called once, when the first peer is gone or leaves
+};
+
 class PCCL_API RegistrationCache {
    public:
-    struct Options {
-        sys::cuda::Driver& driver;
-        int device = 0;
-        const PeerSockets& sockets;          // this cache is their only reader from now on
-        std::function<void()> on_lost = {};  // called once, when the first peer is gone or leaves
-    };
-    static Result<std::unique_ptr<RegistrationCache>> create(const Options& options);
+    static Result<std::unique_ptr<RegistrationCache>> create(
+        const RegistrationCacheOptions& options);
     ~RegistrationCache();
     RegistrationCache(const RegistrationCache&) = delete;
     RegistrationCache& operator=(const RegistrationCache&) = delete;
@@ -80,7 +82,7 @@ class PCCL_API RegistrationCache {
 
    private:
     struct Message;
-    struct Registration {
+    struct PendingRegistration {
         SharedAllocation shared;
         int missing = 0;  // answers
         Status status{};  // the first refusal
@@ -88,15 +90,15 @@ class PCCL_API RegistrationCache {
     /// Bytes of a message that has not arrived completely.
     struct Inbox;
 
-    explicit RegistrationCache(const Options& options);
+    explicit RegistrationCache(const RegistrationCacheOptions& options);
     Status start();
     using Lock = std::unique_lock<std::mutex>;
     /// Finds the registration of the allocation of `address`; null where that was freed since.
-    Result<Registration*> known(sys::cuda::DeviceAddress address);
+    Result<PendingRegistration*> known(sys::cuda::DeviceAddress address);
     /// Adds a registration, even if the request fails, and sends the request to the peers. Unlocks
     /// the mutex meanwhile.
-    Status add(sys::cuda::DeviceAddress address, Deadline deadline, Lock& lock);
-    [[nodiscard]] Status late(const Registration& registration) const;
+    Status enter(sys::cuda::DeviceAddress address, Deadline deadline, Lock& lock);
+    [[nodiscard]] Status late(const PendingRegistration& registration) const;
     void forget_overlapping(const sys::cuda::Allocation& allocation);
     Status query_peers(const sys::cuda::Allocation& allocation, Deadline deadline);
     void serve();
@@ -108,7 +110,7 @@ class PCCL_API RegistrationCache {
     void lose(Rank peer, const Status& why);
     Status send(Rank peer, const Message& message, Deadline deadline);
 
-    const Options options_;
+    const RegistrationCacheOptions options_;
     UniqueFd stop_;  // eventfd
     std::atomic<bool> stopping_{false};
     bool keeps_mappings_ = false;
@@ -116,12 +118,12 @@ class PCCL_API RegistrationCache {
     std::vector<std::mutex> send_mutexes_;
     mutable std::mutex mutex_;  // guards the members below
     std::condition_variable answered_;
-    std::map<sys::cuda::DeviceAddress, Registration> registrations_;  // by base
-    std::multimap<sys::cuda::DeviceAddress, std::size_t> opened_;     // of peers: bytes by base
-                                                                      // address
-    Status over_;                                                     // why the group has ended
-    std::unique_ptr<BackgroundThread> server_;                        // declared last, so that it
-                                                                      // stops first
+    std::map<sys::cuda::DeviceAddress, PendingRegistration> registrations_;  // by base
+    std::multimap<sys::cuda::DeviceAddress, std::size_t> opened_;  // of peers: bytes by base
+                                                                   // address
+    Status over_;                                                  // why the group has ended
+    std::unique_ptr<BackgroundThread> server_;                     // declared last, so that it
+                                                                   // stops first
 };
 
 }  // namespace pccl::transport::nvlink

@@ -180,8 +180,8 @@ bool RmaCopyLink::begin_copy() {
     const Move& first = moves_.front();
     if (!first.is_of_gpu() || !first.failure.is_ok() || !first.post->status.is_ok()) return false;
     const Batch batch = gather_batch(peer_->most_in_flight(*first.memory, *first.here));
-    InFlightCopy copy_in_flight{.copy = peer_->begin(first.memory, first.op, {first.here, pieces_}),
-                                .whole = {}};
+    InFlightBatch copy_in_flight{
+        .copy = peer_->begin(first.memory, first.op, {first.here, pieces_}), .whole = {}};
     if (copy_in_flight.copy == nullptr) return false;
     for (std::size_t left = batch.whole; left > 0; left -= copy_in_flight.whole.back().pieces)
         copy_in_flight.whole.push_back(take_front(left));
@@ -205,7 +205,7 @@ Status RmaCopyLink::finish_copies() {
     return Status::ok();
 }
 
-void RmaCopyLink::finish_copy(const InFlightCopy& copy_in_flight, const Status& status) {
+void RmaCopyLink::finish_copy(const InFlightBatch& copy_in_flight, const Status& status) {
     for (const PostPart& part : copy_in_flight.whole)
         // An earlier part of it may have failed.
         finish_part(part, status.is_ok() ? part.post->status : status);

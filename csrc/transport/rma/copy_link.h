@@ -129,7 +129,7 @@ class PCCL_API RmaCopyLink final : public RmaLink {
         std::size_t begun = 0;  // bytes of the next piece
     };
     /// Batch that copy engines of GPUs move.
-    struct InFlightCopy {
+    struct InFlightBatch {
         std::unique_ptr<RmaInFlightCopy> copy;
         std::vector<PostPart> whole;
         RmaPost* begun = nullptr;  // post of a piece of which the batch contains a part, but not
@@ -145,7 +145,7 @@ class PCCL_API RmaCopyLink final : public RmaLink {
     void begin_copies();
     bool begin_copy();
     Status finish_copies();
-    void finish_copy(const InFlightCopy& copy_in_flight, const Status& status);
+    void finish_copy(const InFlightBatch& copy_in_flight, const Status& status);
     void drop_failed();
     [[nodiscard]] bool goes_with(const Move& move, const Move& first) const;
     Batch gather_batch(std::size_t room);
@@ -179,7 +179,7 @@ class PCCL_API RmaCopyLink final : public RmaLink {
     using Known = std::pair<const Name, std::shared_ptr<RmaPeerMemory>>;
     std::map<Name, std::shared_ptr<RmaPeerMemory>> known_;  // by id and nonce
     const Known* latest_ = nullptr;                         // in known_
-    std::deque<InFlightCopy> in_flight_;                    // they land in their order
+    std::deque<InFlightBatch> in_flight_;                   // they land in their order
     RmaOrderedReads ordered_;
 };
 

@@ -12,7 +12,7 @@ using sys::cuda::OnDevice;
 GpuStage::~GpuStage() { stages_->give_back(bytes_); }
 
 std::shared_ptr<GpuStages> GpuStages::create(sys::cuda::Driver& driver, int device,
-                                             const Extent& extent) {
+                                             const StageExtent& extent) {
     return std::shared_ptr<GpuStages>(new GpuStages(driver, device, extent));
 }
 

@@ -35,14 +35,14 @@ class PCCL_API GpuStage {
 /// Pool of pieces, allocated on demand, and kept. Thread-safe.
 class PCCL_API GpuStages : public std::enable_shared_from_this<GpuStages> {
    public:
-    struct Extent {
+    struct StageExtent {
         std::size_t bytes = 0;  // of each
         std::size_t most = 0;
     };
 
     /// Creates a pool that all devices can access; `device` is one that this process uses anyway.
     static std::shared_ptr<GpuStages> create(sys::cuda::Driver& driver, int device,
-                                             const Extent& extent);
+                                             const StageExtent& extent);
     ~GpuStages();
     GpuStages(const GpuStages&) = delete;
     GpuStages& operator=(const GpuStages&) = delete;
@@ -53,13 +53,13 @@ class PCCL_API GpuStages : public std::enable_shared_from_this<GpuStages> {
 
    private:
     friend class GpuStage;
-    GpuStages(sys::cuda::Driver& driver, int device, const Extent& extent)
+    GpuStages(sys::cuda::Driver& driver, int device, const StageExtent& extent)
         : driver_(driver), device_(device), extent_(extent) {}
     void give_back(std::span<std::byte> bytes);
 
     sys::cuda::Driver& driver_;
     const int device_;
-    const Extent extent_;
+    const StageExtent extent_;
     std::mutex mutex_;                        // guards the members below
     std::vector<std::span<std::byte>> free_;  // allocated, not lent
     std::size_t allocated_ = 0;

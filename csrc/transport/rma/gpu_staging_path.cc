@@ -11,7 +11,7 @@
 namespace pccl::transport {
 namespace {
 
-constexpr GpuStages::Extent kStages{.bytes = 512 * kKiB, .most = 4};
+constexpr GpuStages::StageExtent kStages{.bytes = 512 * kKiB, .most = 4};
 // Blocks of one call: some hundred microseconds of a GPU for the smallest.
 constexpr std::size_t kMostBlocks = 4096;
 
@@ -66,7 +66,7 @@ Result<std::shared_ptr<GpuEvent>> GpuTransfer::begin(GpuDirection direction, Mut
 }
 
 GpuSource::~GpuSource() {
-    for (StagedPart& part : parts_) part.come->release_after(std::move(part.stage));
+    for (FetchedPart& part : parts_) part.come->release_after(std::move(part.stage));
 }
 
 Status GpuSource::fetch() {
@@ -95,7 +95,7 @@ void GpuSource::consume(std::size_t count) {
 }
 
 GpuReceiver::~GpuReceiver() {
-    for (StagedPart& part : parts_) part.gone->release_after(std::move(part.stage));
+    for (LandingPart& part : parts_) part.gone->release_after(std::move(part.stage));
 }
 
 Result<MutableBytes> GpuReceiver::room() {

@@ -88,7 +88,7 @@ class PCCL_API GpuSource {
     [[nodiscard]] bool is_waiting() const { return is_waiting_; }
 
    private:
-    struct StagedPart {
+    struct FetchedPart {
         std::unique_ptr<GpuStage> stage;
         Bytes bytes;  // not consumed
         std::shared_ptr<GpuEvent> come;
@@ -97,7 +97,7 @@ class PCCL_API GpuSource {
 
     GpuTransfer transfer_;
     bool is_waiting_ = true;
-    std::deque<StagedPart> parts_;
+    std::deque<FetchedPart> parts_;
 };
 
 /// Destination of a stream in memory of a GPU. Its destructor waits for the copy engines.
@@ -116,7 +116,7 @@ class PCCL_API GpuReceiver {
     Result<bool> has_landed();
 
    private:
-    struct StagedPart {
+    struct LandingPart {
         std::unique_ptr<GpuStage> stage;
         std::shared_ptr<GpuEvent> gone;
     };
@@ -127,7 +127,7 @@ class PCCL_API GpuReceiver {
     std::unique_ptr<GpuStage> stage_;
     std::size_t part_ = 0;    // bytes of the part in stage_
     std::size_t filled_ = 0;  // bytes of the part that have arrived
-    std::deque<StagedPart> parts_;
+    std::deque<LandingPart> parts_;
 };
 
 }  // namespace pccl::transport

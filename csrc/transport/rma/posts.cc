@@ -29,7 +29,7 @@ Status what_is_wrong(const RmaPiece& piece) {
 }
 
 /// Check of consecutive pieces, many of which belong to one registration.
-class Check {
+class PieceCheck {
    public:
     bool is_good(const RmaPiece& piece) {
         if (piece.local == nullptr || piece.remote == nullptr) return false;
@@ -47,7 +47,7 @@ class Check {
 
 Result<std::size_t> valid_prefix(std::span<const RmaPiece> pieces, std::size_t room) {
     const std::size_t most = std::min(pieces.size(), room);
-    Check check;
+    PieceCheck check;
     for (std::size_t i = 0; i < most; ++i) {
         if (check.is_good(pieces[i])) continue;
         if (i > 0) return i;

@@ -42,16 +42,16 @@ Result<std::unique_ptr<Registration>> RmaRegistry::add(const Memory& memory,
     const bool is_of_gpu = memory.kind == abi::MemoryKind::kGpu;
     if (is_of_gpu) PCCL_TRY(find_gpu_memory(memory).status());
     const std::lock_guard lock(mutex_);
-    RegisteredMemory entry{.nonce = identity.nonce,
-                           .memory = {memory.data, memory.bytes},
-                           .device = is_of_gpu ? memory.device : -1};
+    RegistryRecord entry{.nonce = identity.nonce,
+                         .memory = {memory.data, memory.bytes},
+                         .device = is_of_gpu ? memory.device : -1};
     if (!entries_.emplace(identity.id, std::move(entry)).second)
         return Status::invalid_argument(concat("registration ", identity.id, " is in use"));
     return std::unique_ptr<Registration>(
         std::make_unique<RegistryEntry>(memory, identity, shared_from_this()));
 }
 
-Result<RmaRegistry::RegisteredMemory*> RmaRegistry::find(const RmaRange& range) {
+Result<RmaRegistry::RegistryRecord*> RmaRegistry::find(const RmaRange& range) {
     const auto found = entries_.find(range.registration.id);
     if (found == entries_.end() || found->second.nonce != range.registration.nonce)
         return Status::unavailable("the peer has ended the registration of this memory");
@@ -65,21 +65,21 @@ Result<RmaRegistry::RegisteredMemory*> RmaRegistry::find(const RmaRange& range) 
 
 Status RmaRegistry::use(const RmaRange& range, const std::function<void(MutableBytes)>& use) {
     const std::lock_guard lock(mutex_);
-    PCCL_ASSIGN_OR_RETURN(const RegisteredMemory* const entry, find(range));
+    PCCL_ASSIGN_OR_RETURN(const RegistryRecord* const entry, find(range));
     use(entry->memory);
     return Status::ok();
 }
 
 Result<int> RmaRegistry::find_device(const RmaRange& range) {
     const std::lock_guard lock(mutex_);
-    PCCL_ASSIGN_OR_RETURN(const RegisteredMemory* const entry, find(range));
+    PCCL_ASSIGN_OR_RETURN(const RegistryRecord* const entry, find(range));
     return entry->device;
 }
 
 Result<std::shared_ptr<GpuEvent>> RmaRegistry::copy(const RmaRange& range,
                                                     const BeginCopies& begin) {
     const std::lock_guard lock(mutex_);
-    PCCL_ASSIGN_OR_RETURN(RegisteredMemory* const entry, find(range));
+    PCCL_ASSIGN_OR_RETURN(RegistryRecord* const entry, find(range));
     PCCL_ASSIGN_OR_RETURN(auto event, begin(entry->memory.data()));
     // An event that has no other owner is over.
     std::erase_if(entry->copies, [](const auto& each) { return each.use_count() == 1; });
@@ -88,7 +88,7 @@ Result<std::shared_ptr<GpuEvent>> RmaRegistry::copy(const RmaRange& range,
 }
 
 MutableBytes RmaRegistry::end(const MemoryIdentity& identity) {
-    RegisteredMemory ended;
+    RegistryRecord ended;
     {
         const std::lock_guard lock(mutex_);
         const auto found = entries_.find(identity.id);

@@ -56,18 +56,18 @@ class PCCL_API RmaRegistry : public std::enable_shared_from_this<RmaRegistry> {
     }
 
    private:
-    struct RegisteredMemory {
+    struct RegistryRecord {
         std::uint64_t nonce = 0;
         MutableBytes memory;
         int device = -1;
         std::vector<std::shared_ptr<GpuEvent>> copies{};  // possibly in progress
     };
     /// Finds a registration. The caller holds mutex_.
-    Result<RegisteredMemory*> find(const RmaRange& range);
+    Result<RegistryRecord*> find(const RmaRange& range);
 
     std::atomic<std::uint64_t> refusals_{0};
     std::mutex mutex_;
-    std::map<std::uint64_t, RegisteredMemory> entries_;
+    std::map<std::uint64_t, RegistryRecord> entries_;
 };
 
 }  // namespace pccl::transport

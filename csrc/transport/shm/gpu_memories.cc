@@ -12,7 +12,7 @@ using sys::cuda::OnDevice;
 
 namespace {
 
-constexpr GpuStages::Extent kStages{.bytes = 2 * kMiB, .most = 8};
+constexpr GpuStages::StageExtent kStages{.bytes = 2 * kMiB, .most = 8};
 
 }  // namespace
 

@@ -19,7 +19,7 @@ Status ring_error(Rank peer) {
 
 }  // namespace
 
-Result<std::size_t> ShmSendLink::room(ChannelId channel, RingCursor& cursor, std::size_t wanted) {
+Result<std::size_t> ShmSendLink::room(ChannelId channel, SendCursor& cursor, std::size_t wanted) {
     std::size_t used = cursor.written - cursor.freed;
     if (rings_->bytes() - used < wanted) {
         cursor.freed = rings_->counters(channel).head.load(std::memory_order_acquire);
@@ -29,7 +29,7 @@ Result<std::size_t> ShmSendLink::room(ChannelId channel, RingCursor& cursor, std
     return rings_->bytes() - used;
 }
 
-void ShmSendLink::publish(ChannelId channel, RingCursor& cursor) {
+void ShmSendLink::publish(ChannelId channel, SendCursor& cursor) {
     if (cursor.published == cursor.written) return;
     cursor.published = cursor.written;
     rings_->counters(channel).tail.store(cursor.written, std::memory_order_release);
@@ -38,7 +38,7 @@ void ShmSendLink::publish(ChannelId channel, RingCursor& cursor) {
 
 Result<std::size_t> ShmSendLink::send(ChannelId channel, Bytes bytes, Flush flush) {
     if (status_.is_set()) return status_.get();
-    RingCursor& cursor = cursors_[static_cast<std::size_t>(channel)];
+    SendCursor& cursor = cursors_[static_cast<std::size_t>(channel)];
     PCCL_ASSIGN_OR_RETURN(const std::size_t free, room(channel, cursor, bytes.size()));
     const std::size_t taken = std::min(free, bytes.size());
     if (taken > 0) {
@@ -65,7 +65,7 @@ void ShmSendLink::abort(const Status& reason) {
     wire_->close(reason);
 }
 
-Result<std::size_t> ShmRecvLink::available(ChannelId channel, RingCursor& cursor) {
+Result<std::size_t> ShmRecvLink::available(ChannelId channel, ReceiveCursor& cursor) {
     if (status_.is_set()) return status_.get();
     if (cursor.filled == cursor.consumed || cursor.shown) {
         const auto& tail = rings_->counters(channel).tail;
@@ -85,14 +85,14 @@ Result<std::size_t> ShmRecvLink::available(ChannelId channel, RingCursor& cursor
 }
 
 Result<Bytes> ShmRecvLink::peek(ChannelId channel) {
-    RingCursor& cursor = cursors_[static_cast<std::size_t>(channel)];
+    ReceiveCursor& cursor = cursors_[static_cast<std::size_t>(channel)];
     PCCL_ASSIGN_OR_RETURN(const std::size_t bytes, available(channel, cursor));
     cursor.shown = true;
     return Bytes(rings_->data(channel) + cursor.consumed % rings_->bytes(), bytes);
 }
 
 void ShmRecvLink::consume(ChannelId channel, std::size_t count) {
-    RingCursor& cursor = cursors_[static_cast<std::size_t>(channel)];
+    ReceiveCursor& cursor = cursors_[static_cast<std::size_t>(channel)];
     cursor.consumed += count;
     cursor.shown = false;
     rings_->counters(channel).head.store(cursor.consumed, std::memory_order_release);

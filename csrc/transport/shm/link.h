@@ -30,17 +30,17 @@ class ShmSendLink final : public SendLink {
     [[nodiscard]] PeerWire& wire() { return *wire_; }
 
    private:
-    struct RingCursor {
+    struct SendCursor {
         std::uint64_t written = 0;    // bytes copied into the ring
         std::uint64_t published = 0;  // of these, visible to the peer
         std::uint64_t freed = 0;      // the peer's head when last read
     };
-    Result<std::size_t> room(ChannelId channel, RingCursor& cursor, std::size_t wanted);
-    void publish(ChannelId channel, RingCursor& cursor);
+    Result<std::size_t> room(ChannelId channel, SendCursor& cursor, std::size_t wanted);
+    void publish(ChannelId channel, SendCursor& cursor);
 
     std::unique_ptr<RingFile> rings_;
     std::unique_ptr<PeerWire> wire_;
-    std::array<RingCursor, kChannels> cursors_{};
+    std::array<SendCursor, kChannels> cursors_{};
     SharedCopy copy_;
     StickyStatus status_;
 };
@@ -58,16 +58,16 @@ class ShmRecvLink final : public RecvLink {
     void abort(const Status& reason) override;
 
    private:
-    struct RingCursor {
+    struct ReceiveCursor {
         std::uint64_t consumed = 0;
         std::uint64_t filled = 0;  // the peer's tail when last read
         bool shown = false;        // set by a peek() after which no byte was consumed
     };
-    Result<std::size_t> available(ChannelId channel, RingCursor& cursor);
+    Result<std::size_t> available(ChannelId channel, ReceiveCursor& cursor);
 
     std::unique_ptr<RingFile> rings_;
     std::unique_ptr<PeerWire> wire_;
-    std::array<RingCursor, kChannels> cursors_{};
+    std::array<ReceiveCursor, kChannels> cursors_{};
     Status lost_;  // returned on each channel after its bytes
     StickyStatus status_;
 };

@@ -14,6 +14,7 @@
 #include "csrc/base/ids.h"
 #include "csrc/base/text/text.h"
 #include "csrc/sys/memory_file.h"
+#include "csrc/transport/mapping.h"
 
 namespace pccl::transport::shm {
 namespace {
@@ -31,28 +32,6 @@ constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 static_assert(sizeof(RingCounters) * kChannels <= kHeaderBytes);
 
 std::size_t file_bytes(std::size_t ring) { return kHeaderBytes + kChannels * ring; }
-
-Result<void*> map_at(void* where, int fd, std::size_t offset, std::size_t bytes) {
-    const int flags = MAP_SHARED | (where == nullptr ? 0 : MAP_FIXED);
-    void* memory =
-        ::mmap(where, bytes, PROT_READ | PROT_WRITE, flags, fd, static_cast<off_t>(offset));
-    if (memory == MAP_FAILED) return Status::from_errno(errno, "cannot map a shared-memory ring");
-    return memory;
-}
-
-Result<std::byte*> map_twice(int fd, std::size_t offset, std::size_t bytes) {
-    void* area = ::mmap(nullptr, 2 * bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (area == MAP_FAILED)
-        return Status::from_errno(errno, "cannot reserve address space for a ring");
-    auto* first = static_cast<std::byte*>(area);
-    for (std::byte* half : {first, first + bytes}) {
-        const auto mapped = map_at(half, fd, offset, bytes);
-        if (mapped.is_ok()) continue;
-        ::munmap(area, 2 * bytes);
-        return mapped.status();
-    }
-    return first;
-}
 
 }  // namespace
 
@@ -90,10 +69,14 @@ Result<std::unique_ptr<RingFile>> RingFile::map(UniqueFd memfd) {
 }
 
 Status RingFile::map_all() {
-    PCCL_ASSIGN_OR_RETURN(void* header, map_at(nullptr, memfd_.get(), 0, kHeaderBytes));
+    void* const header =
+        ::mmap(nullptr, kHeaderBytes, PROT_READ | PROT_WRITE, MAP_SHARED, memfd_.get(), 0);
+    if (header == MAP_FAILED) return Status::from_errno(errno, "cannot map a shared-memory ring");
     counters_ = static_cast<RingCounters*>(header);
     for (std::size_t i = 0; i < data_.size(); ++i) {
-        PCCL_ASSIGN_OR_RETURN(data_[i], map_twice(memfd_.get(), kHeaderBytes + i * bytes_, bytes_));
+        PCCL_ASSIGN_OR_RETURN(
+            data_[i],
+            map_twice(memfd_.get(), {.offset = kHeaderBytes + i * bytes_, .bytes = bytes_}));
     }
     return Status::ok();
 }

@@ -173,10 +173,10 @@ void ShmTransport::accept(Arrival arrival, LinkReceiver& receiver) {
 }
 
 void ShmTransport::advance(LinkReceiver& receiver) {
-    expected_.remove_if([&](Expected& expected) { return receive_memory(expected, receiver); });
+    expected_.remove_if([&](ExpectedLink& expected) { return receive_memory(expected, receiver); });
 }
 
-bool ShmTransport::receive_memory(Expected& expected, LinkReceiver& receiver) {
+bool ShmTransport::receive_memory(ExpectedLink& expected, LinkReceiver& receiver) {
     const int socket = expected.from.socket.get();
     const auto received = expected.from.introduction.service == Service::kRegion
                               ? receive_region(expected, receiver)
@@ -196,7 +196,7 @@ bool ShmTransport::receive_memory(Expected& expected, LinkReceiver& receiver) {
     return true;
 }
 
-Result<bool> ShmTransport::receive_link(Expected& expected, LinkReceiver& receiver) {
+Result<bool> ShmTransport::receive_link(ExpectedLink& expected, LinkReceiver& receiver) {
     PCCL_ASSIGN_OR_RETURN(auto fd_message, sys::receive_descriptors(expected.from.socket.get()));
     if (!fd_message) return false;
     receiver.unwatch(expected.from.socket.get());
@@ -205,7 +205,7 @@ Result<bool> ShmTransport::receive_link(Expected& expected, LinkReceiver& receiv
     return true;
 }
 
-Result<bool> ShmTransport::receive_region(Expected& expected, LinkReceiver& receiver) {
+Result<bool> ShmTransport::receive_region(ExpectedLink& expected, LinkReceiver& receiver) {
     const LinkRequest& request = expected.request();
     const int ranks = request.group_size;
     if (ranks < 2 || request.destination < 1 || request.destination >= ranks)
@@ -226,7 +226,7 @@ Result<bool> ShmTransport::receive_region(Expected& expected, LinkReceiver& rece
     return true;
 }
 
-Result<std::unique_ptr<RecvLink>> ShmTransport::make_receiver(Expected& expected,
+Result<std::unique_ptr<RecvLink>> ShmTransport::make_receiver(ExpectedLink& expected,
                                                               std::span<UniqueFd> descriptors) {
     if (descriptors.empty()) return Status::invalid_argument("a proven peer sent no memory");
     const LinkRequest& request = expected.request();

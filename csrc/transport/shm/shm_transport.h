@@ -47,7 +47,7 @@ class PCCL_API ShmTransport final : public Transport, private RegionSharing {
    private:
     class ShmPendingConnect;
     /// Authenticated connection whose memory has not arrived yet.
-    struct Expected {
+    struct ExpectedLink {
         Arrival from;
         Deadline deadline;
 
@@ -57,16 +57,16 @@ class PCCL_API ShmTransport final : public Transport, private RegionSharing {
     Result<std::unique_ptr<Region>> share(const RegionRequest& request, const Secret& secret,
                                           Deadline deadline) override;
     /// Returns true when the connection is accepted or refused.
-    bool receive_memory(Expected& expected, LinkReceiver& receiver);
+    bool receive_memory(ExpectedLink& expected, LinkReceiver& receiver);
     /// Returns false while the memory has not arrived.
-    Result<bool> receive_link(Expected& expected, LinkReceiver& receiver);
-    Result<bool> receive_region(Expected& expected, LinkReceiver& receiver);
-    Result<std::unique_ptr<RecvLink>> make_receiver(Expected& expected,
+    Result<bool> receive_link(ExpectedLink& expected, LinkReceiver& receiver);
+    Result<bool> receive_region(ExpectedLink& expected, LinkReceiver& receiver);
+    Result<std::unique_ptr<RecvLink>> make_receiver(ExpectedLink& expected,
                                                     std::span<UniqueFd> descriptors);
 
     Waiter& waiter_;
     const HostSide here_;
-    std::list<Expected> expected_;
+    std::list<ExpectedLink> expected_;
     RegionStock stock_;
     std::mutex mutex_;
     std::shared_ptr<ShmRma> one_sided_;  // created on first use; guarded by mutex_

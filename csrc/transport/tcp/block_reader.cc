@@ -40,7 +40,7 @@ Result<std::size_t> BlockReader::read_current(MutableBytes into) {
         got = sys::receive_some(socket, into);
         if (!got.is_ok()) return got;
     } else {
-        Front& front = fronts_[current_];
+        BlockFront& front = fronts_[current_];
         const std::array<iovec, 2> pieces{
             {{into.data(), into.size()}, {&front.number, sizeof front.number}}};
         got = sys::receive_some(socket, pieces);
@@ -63,7 +63,7 @@ Result<bool> BlockReader::find_block() {
     for (std::size_t step = 1; step <= fronts_.size(); ++step) {
         const std::size_t socket = (current_ + step) % fronts_.size();
         look_for_number(socket);
-        Front& front = fronts_[socket];
+        BlockFront& front = fronts_[socket];
         if (!is_known(front) || front.number > next_) continue;
         if (front.number < next_)
             return Status::invalid_argument(concat("block ", front.number, " arrived where ", next_,
@@ -77,7 +77,7 @@ Result<bool> BlockReader::find_block() {
 }
 
 void BlockReader::look_for_number(std::size_t socket) {
-    Front& front = fronts_[socket];
+    BlockFront& front = fronts_[socket];
     if (is_known(front) || !front.end.is_ok()) return;
     const auto rest =
         std::as_writable_bytes(std::span(&front.number, 1)).subspan(front.number_bytes);
@@ -89,7 +89,7 @@ void BlockReader::look_for_number(std::size_t socket) {
 }
 
 Result<bool> BlockReader::why_none() const {
-    const auto may_have_it = [](const Front& front) {
+    const auto may_have_it = [](const BlockFront& front) {
         return !is_known(front) && front.end.is_ok();
     };
     if (std::ranges::any_of(fronts_, may_have_it)) return false;
@@ -99,7 +99,7 @@ Result<bool> BlockReader::why_none() const {
 }
 
 Status BlockReader::doubt() const {
-    for (const Front& front : fronts_) PCCL_TRY(front.end);
+    for (const BlockFront& front : fronts_) PCCL_TRY(front.end);
     return Status::ok();
 }
 

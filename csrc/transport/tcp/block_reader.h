@@ -32,12 +32,12 @@ class BlockReader {
 
    private:
     /// State of a socket's next block.
-    struct Front {
+    struct BlockFront {
         BlockNumber number = 0;
         std::size_t number_bytes = 0;  // bytes of the number that were read
         Status end;                    // of the socket, found while it had no further block
     };
-    [[nodiscard]] static bool is_known(const Front& front) {
+    [[nodiscard]] static bool is_known(const BlockFront& front) {
         return front.number_bytes == sizeof front.number;
     }
     /// Makes the socket that has the next block the current one; false while the block has not
@@ -51,7 +51,7 @@ class BlockReader {
 
     Stripes stripes_;
     DelayedAcks delayed_acks_;
-    std::vector<Front> fronts_;  // by socket; empty for a stream over one socket
+    std::vector<BlockFront> fronts_;  // by socket; empty for a stream over one socket
     std::size_t current_ = 0;
     std::size_t left_ = 0;  // bytes left of the block of current_
     BlockNumber next_ = 0;

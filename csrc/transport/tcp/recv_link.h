@@ -11,7 +11,7 @@
 #include "csrc/transport/link.h"
 #include "csrc/transport/sticky_status.h"
 #include "csrc/transport/tcp/block_reader.h"
-#include "csrc/transport/tcp/watch.h"
+#include "csrc/transport/tcp/link_parts.h"
 
 namespace pccl::transport::tcp {
 

@@ -10,7 +10,7 @@
 #include "csrc/transport/link.h"
 #include "csrc/transport/sticky_status.h"
 #include "csrc/transport/tcp/block_writer.h"
-#include "csrc/transport/tcp/watch.h"
+#include "csrc/transport/tcp/link_parts.h"
 
 namespace pccl::transport::tcp {
 

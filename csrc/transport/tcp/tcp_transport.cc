@@ -7,7 +7,7 @@
 #include "csrc/base/text/listed.h"
 #include "csrc/base/text/text.h"
 #include "csrc/sys/crypto/hmac.h"
-#include "csrc/transport/control/address_trial.h"
+#include "csrc/transport/control/routed_handshake.h"
 #include "csrc/transport/tcp/recv_link.h"
 #include "csrc/transport/tcp/send_link.h"
 
@@ -47,101 +47,50 @@ Status TcpTransport::reaches(const PeerAddress& peer) const {
     return routes_to(here_, peer).status();
 }
 
-/// Connection attempt: finds the peer's address, unless one is proven, and opens the sockets of a
-/// link there.
+/// Connection attempt: opens the sockets of a link.
 class TcpTransport::TcpPendingConnect final : public PendingConnect {
    public:
-    struct Target {
-        std::string host;
-        PeerRoutes routes;
-        LinkRequest request;
-        Secret secret{};
-        std::size_t block = 0;
-    };
-    TcpPendingConnect(const TcpTransport& transport, Target target)
-        : transport_(transport), target_(std::move(target)) {}
+    TcpPendingConnect(const TcpTransport& transport, const LinkRequest& request, std::size_t block,
+                      std::unique_ptr<RoutedHandshake> handshake)
+        : transport_(transport),
+          request_(request),
+          block_(block),
+          handshake_(std::move(handshake)) {}
 
-    Status start() {
-        if (!target_.routes.is_proven && target_.routes.addresses.size() > 1) {
-            find_address();
-            return Status::ok();
-        }
-        return connect_at(target_.routes.addresses.front());
-    }
     Result<std::unique_ptr<SendLink>> advance() override {
-        if (client_ == nullptr) {
-            PCCL_ASSIGN_OR_RETURN(const auto found, trial_->advance());
-            if (!found) return std::unique_ptr<SendLink>();
-            transport_.here_.proven->add(target_.host, *found);
-            PCCL_TRY(connect_at(*found));
-        }
-        const auto accepted = client_->advance();
-        if (!accepted.is_ok() && may_be_elsewhere(accepted.status())) {
-            transport_.here_.proven->remove(target_.host, target_.routes.addresses.front());
-            client_.reset();
-            find_address();
-            return advance();
-        }
-        PCCL_TRY(accepted.status());
-        if (!*accepted) return std::unique_ptr<SendLink>();
-        const LinkRequest& request = target_.request;
+        PCCL_ASSIGN_OR_RETURN(const bool accepted, handshake_->advance());
+        if (!accepted) return std::unique_ptr<SendLink>();
         const CloseContext close_context{
-            .self = request.source, .leaver = request.destination, .ranks = request.group_size};
+            .self = request_.source, .leaver = request_.destination, .ranks = request_.group_size};
         PCCL_ASSIGN_OR_RETURN(
-            auto parts,
-            transport_.make_parts(close_context, client_->take_sockets(), target_.block));
+            auto parts, transport_.make_parts(close_context, handshake_->take_sockets(), block_));
         return std::unique_ptr<SendLink>(std::make_unique<TcpSendLink>(std::move(parts)));
     }
-    [[nodiscard]] Status timeout_error() const override {
-        return client_ == nullptr ? trial_->timeout_error() : client_->timeout_error();
-    }
+    [[nodiscard]] Status timeout_error() const override { return handshake_->timeout_error(); }
 
    private:
-    void find_address() {
-        trial_ = AddressTrial::start({.addresses = target_.routes.addresses,
-                                      .request = target_.request,
-                                      .secret = target_.secret},
-                                     &transport_.waiter_);
-    }
-    Status connect_at(const sys::Address& address) {
-        PCCL_ASSIGN_OR_RETURN(client_, transport_.start_handshake(address, target_.request,
-                                                                  target_.secret, target_.block));
-        return Status::ok();
-    }
-    /// Returns whether the peer may have another address: one that another process of its host has
-    /// proven may belong to a different host now.
-    [[nodiscard]] bool may_be_elsewhere(const Status& failure) const {
-        return trial_ == nullptr && target_.routes.addresses.size() > 1 &&
-               failure.code() == StatusCode::kPeerLost;
-    }
-
     const TcpTransport& transport_;
-    const Target target_;
-    std::unique_ptr<AddressTrial> trial_;      // set if a trial was necessary
-    std::unique_ptr<HandshakeClient> client_;  // set once the address is determined
+    const LinkRequest request_;
+    const std::size_t block_;
+    const std::unique_ptr<RoutedHandshake> handshake_;
 };
-
-Result<std::unique_ptr<HandshakeClient>> TcpTransport::start_handshake(const sys::Address& address,
-                                                                       const LinkRequest& request,
-                                                                       const Secret& secret,
-                                                                       std::size_t block) const {
-    const ConnectArgs args{.address = address, .secret = secret, .stream = options_.stream};
-    PCCL_ASSIGN_OR_RETURN(const auto introduced, introductions(request, block));
-    return HandshakeClient::start(args, introduced, &waiter_);
-}
 
 Result<std::unique_ptr<PendingConnect>> TcpTransport::connect(const PeerAddress& peer,
                                                               const LinkRequest& request,
                                                               const Secret& secret) {
     PCCL_ASSIGN_OR_RETURN(PeerRoutes routes, routes_to(here_, peer));
-    auto pending_connect = std::make_unique<TcpPendingConnect>(
-        *this, TcpPendingConnect::Target{.host = peer.control.host,
-                                         .routes = std::move(routes),
-                                         .request = request,
-                                         .secret = secret,
-                                         .block = block_for(peer)});
-    PCCL_TRY(pending_connect->start());
-    return std::unique_ptr<PendingConnect>(std::move(pending_connect));
+    const std::size_t block = block_for(peer);
+    PCCL_ASSIGN_OR_RETURN(auto introduced, introductions(request, block));
+    PCCL_ASSIGN_OR_RETURN(auto handshake,
+                          RoutedHandshake::start({.host = peer.control.host,
+                                                  .routes = std::move(routes),
+                                                  .request = request,
+                                                  .secret = secret,
+                                                  .stream = options_.stream,
+                                                  .introductions = std::move(introduced)},
+                                                 here_.proven, waiter_));
+    return std::unique_ptr<PendingConnect>(
+        std::make_unique<TcpPendingConnect>(*this, request, block, std::move(handshake)));
 }
 
 std::size_t TcpTransport::block_for(const PeerAddress& peer) const {

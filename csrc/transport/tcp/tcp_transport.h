@@ -18,7 +18,7 @@
 #include "csrc/transport/control/handshake.h"
 #include "csrc/transport/control/sides.h"
 #include "csrc/transport/rma/over_links.h"
-#include "csrc/transport/tcp/watch.h"
+#include "csrc/transport/tcp/link_parts.h"
 #include "csrc/transport/tcp/wire.h"
 #include "csrc/transport/transport.h"
 
@@ -76,10 +76,6 @@ class PCCL_API TcpTransport final : public Transport {
     [[nodiscard]] std::size_t block_for(const PeerAddress& peer) const;
     Result<std::vector<Introduction>> introductions(const LinkRequest& request,
                                                     std::size_t block) const;
-    Result<std::unique_ptr<HandshakeClient>> start_handshake(const sys::Address& address,
-                                                             const LinkRequest& request,
-                                                             const Secret& secret,
-                                                             std::size_t block) const;
     /// Builds the parts of a link; `sockets` are in the order of SocketPurpose::index.
     Result<LinkParts> make_parts(const CloseContext& close_context, std::vector<UniqueFd> sockets,
                                  std::size_t block) const;

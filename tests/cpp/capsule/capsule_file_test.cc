@@ -53,7 +53,7 @@ TEST(CapsuleFileTest, TheSameWhateverTheOrderInWhichTheyWereGiven) {
 }
 
 TEST(CapsuleFileTest, OfOneNumberOfRanksItIsTheCapsulesBytes) {
-    const Capsule ring = ring_of(4);
+    const VerifiedCapsule ring = ring_of(4);
     EXPECT_EQ(rings({4}).bytes(), ring.bytes());
     EXPECT_EQ(rings({4}).digest(), ring.digest());
     const CapsuleFile read = CapsuleFile::parse(ring.bytes()).value();
@@ -65,7 +65,7 @@ TEST(CapsuleFileTest, OfOneNumberOfRanksItIsTheCapsulesBytes) {
 
 TEST(CapsuleFileTest, GroupsIdentifyAProgramByTheDigestOfItsFile) {
     const CapsuleFile file = rings({2, 3});
-    const Capsule part = file.for_ranks(3).value();
+    const VerifiedCapsule part = file.for_ranks(3).value();
     EXPECT_EQ(part.file_digest(), file.digest());
     EXPECT_EQ(part.digest(), ring_of(3).digest());
     EXPECT_EQ(hex_digits(part.source()->digest), sys::to_hex(file.digest()).substr(0, 16));
@@ -99,7 +99,7 @@ TEST(CapsuleFileTest, WhatIsInsideIsNeitherAFileOfSeveralNorSignedNorTruncated) 
     const std::string three = ring_of(3).bytes();
     EXPECT_THAT(why_not(around({two, rings({3, 4}).bytes()}, "2..4")),
                 HasSubstr("is for several numbers of ranks itself"));
-    EXPECT_THAT(Capsule::parse(rings({3, 4}).bytes()).status().message(),
+    EXPECT_THAT(VerifiedCapsule::parse(rings({3, 4}).bytes()).status().message(),
                 HasSubstr("several numbers of ranks"));
     const std::string signed_two = CapsuleFile(ring_of(2)).signed_with({}).signed_bytes();
     EXPECT_THAT(why_not(around({signed_two, three}, "2..3")), HasSubstr("this is no capsule"));
@@ -109,8 +109,8 @@ TEST(CapsuleFileTest, WhatIsInsideIsNeitherAFileOfSeveralNorSignedNorTruncated) 
 }
 
 TEST(CapsuleFileTest, ProgramsOfUnlikeDescriptionsAreRefused) {
-    const auto refusal = [](const Description& description, const Schedule& schedule) {
-        const Capsule other = Capsule::make(description, schedule).value();
+    const auto refusal = [](const CapsuleDescription& description, const Schedule& schedule) {
+        const VerifiedCapsule other = VerifiedCapsule::make(description, schedule).value();
         return why_not(CapsuleFile::of({ring_of(2), other}));
     };
     const Schedule ring = generated("ring", schedule::CollectiveKind::kAllReduce, 3);

@@ -19,12 +19,12 @@ using testing::file_of;
 using testing::generated;
 using testing::one_line_of;
 
-inline Capsule ring_of(int ranks, const char* name = "mine") {
+inline VerifiedCapsule ring_of(int ranks, const char* name = "mine") {
     return capsule_of(generated("ring", schedule::CollectiveKind::kAllReduce, ranks), name);
 }
 
 inline CapsuleFile rings(const std::vector<int>& ranks) {
-    std::vector<Capsule> capsules;
+    std::vector<VerifiedCapsule> capsules;
     for (const int each : ranks) capsules.push_back(ring_of(each));
     return CapsuleFile::of(std::move(capsules)).value();
 }

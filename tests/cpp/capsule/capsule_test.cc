@@ -25,8 +25,8 @@ using ::testing::HasSubstr;
 
 TEST(CapsuleTest, BytesThatAreInUseAreNotProvenAgain) {
     const Schedule star = schedule::testing::star(3);
-    const Capsule made = capsule_of(star);
-    const Capsule again = Capsule::parse(made.bytes()).value();
+    const VerifiedCapsule made = capsule_of(star);
+    const VerifiedCapsule again = VerifiedCapsule::parse(made.bytes()).value();
     EXPECT_EQ(&again.schedule(), &made.schedule());
     const schedule::SourcePtr source = made.source();
     EXPECT_EQ(source->program(star.shape, 1), star.programs[1]);
@@ -37,16 +37,16 @@ TEST(CapsuleTest, AGroupUsesWhatItHasLoaded) {
     const Program* programs = nullptr;
     std::string bytes;
     {
-        const Capsule made = capsule_of(generated("ring", CollectiveKind::kAllReduce, 5));
+        const VerifiedCapsule made = capsule_of(generated("ring", CollectiveKind::kAllReduce, 5));
         loaded = made.source();
         programs = made.schedule().programs.data();
         bytes = made.bytes();
     }
-    EXPECT_EQ(Capsule::parse(bytes).value().schedule().programs.data(), programs);
+    EXPECT_EQ(VerifiedCapsule::parse(bytes).value().schedule().programs.data(), programs);
 }
 
 TEST(CapsuleTest, OtherBytesThanThoseInUseAreProven) {
-    const Capsule made = capsule_of(schedule::testing::star(3));
+    const VerifiedCapsule made = capsule_of(schedule::testing::star(3));
     const std::string lie = with(made, "rounds", 1);
     EXPECT_THAT(why_no_capsule(lie), HasSubstr("rounds"));
     EXPECT_THAT(why_no_capsule(lie), HasSubstr("rounds"));
@@ -57,7 +57,7 @@ TEST(CapsuleTest, OtherBytesThanThoseInUseAreProven) {
 
 TEST(CapsuleTest, DigestsDistinguishProgramsAndNames) {
     const Schedule ring = generated("ring", CollectiveKind::kAllReduce, 4);
-    const Capsule one = capsule_of(ring);
+    const VerifiedCapsule one = capsule_of(ring);
     EXPECT_EQ(one.digest(), capsule_of(ring).digest());
     EXPECT_NE(one.digest(), capsule_of(ring, "other").digest());
     EXPECT_NE(one.digest(), capsule_of(generated("pat", CollectiveKind::kAllReduce, 4)).digest());
@@ -66,17 +66,17 @@ TEST(CapsuleTest, DigestsDistinguishProgramsAndNames) {
 TEST(CapsuleTest, WrongProgramsAreRefusedWithTheStep) {
     Schedule star = schedule::testing::star(3);
     star.programs[0].lanes[0].pop_back();
-    const Status status = Capsule::make({.name = "star"}, star).status();
+    const Status status = VerifiedCapsule::make({.name = "star"}, star).status();
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
     EXPECT_THAT(status.message(), HasSubstr("rank 2 lane 0 step 1"));
     // A file of the same programs, whose digest is right.
-    const Capsule good = capsule_of(schedule::testing::star(3));
+    const VerifiedCapsule good = capsule_of(schedule::testing::star(3));
     EXPECT_THAT(why_no_capsule(file_of(good.manifest(), program_bytes(star))),
                 HasSubstr("rank 2 lane 0 step 1"));
 }
 
 TEST(CapsuleTest, GivesASourceWithItsSizes) {
-    const Capsule capsule = capsule_of(schedule::testing::star(3));
+    const VerifiedCapsule capsule = capsule_of(schedule::testing::star(3));
     const auto source = capsule.source();
     EXPECT_EQ(source->name, "mine");
     EXPECT_EQ(source->sizes, SizeRange{});

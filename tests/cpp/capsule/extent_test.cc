@@ -18,11 +18,11 @@ using testing::generated;
 using ::testing::HasSubstr;
 
 TEST(CapsuleFileTest, LimitsCountForAllProgramsTogether) {
-    Extent together{.parts = kMostParts / 2 + 1};
+    VerificationSize together{.parts = kMostParts / 2 + 1};
     EXPECT_TRUE(check_extent(together).is_ok());
     together += together;
     EXPECT_THAT(check_extent(together).message(), HasSubstr("more than is verified"));
-    std::vector<Capsule> wide;
+    std::vector<VerifiedCapsule> wide;
     for (const int ranks : {4, 5}) {
         Schedule ring = generated("ring", schedule::CollectiveKind::kAllReduce, ranks);
         const schedule::Step waits{.after = {2'200'000, schedule::Dependency{0, 0}}};

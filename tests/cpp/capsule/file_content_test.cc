@@ -25,7 +25,7 @@ using ::testing::HasSubstr;
 
 /// As libraries wrote it that knew the first version alone.
 std::string first_version(const Schedule& schedule) {
-    const Capsule capsule = capsule_of(schedule);
+    const VerifiedCapsule capsule = capsule_of(schedule);
     json manifest = json::parse(capsule.manifest());
     manifest.erase("links");
     return file_of(manifest.dump(1) + "\n", program_bytes(schedule));
@@ -34,11 +34,11 @@ std::string first_version(const Schedule& schedule) {
 TEST(CapsuleTest, FilesOfTheFirstVersionKeepTheirBytes) {
     const Schedule ring = generated("ring", CollectiveKind::kAllReduce, 4);
     const std::string old = first_version(ring);
-    const Capsule read = Capsule::parse(old).value();
+    const VerifiedCapsule read = VerifiedCapsule::parse(old).value();
     EXPECT_EQ(read.bytes(), old);
     EXPECT_EQ(read.schedule().programs, ring.programs);
     EXPECT_FALSE(json::parse(read.manifest()).contains("links"));
-    const Capsule made = capsule_of(ring);
+    const VerifiedCapsule made = capsule_of(ring);
     EXPECT_THAT(made.bytes(), ::testing::StartsWith("pccl-capsule 2 "));
     EXPECT_NE(made.digest(), read.digest());
     // Of capsules that do not need the key nothing changes.
@@ -49,11 +49,11 @@ TEST(CapsuleTest, FilesOfTheFirstVersionKeepTheirBytes) {
 TEST(CapsuleTest, EveryTruncationAndEveryFlippedBitIsRefused) {
     const std::string bytes = capsule_of(schedule::testing::star(3)).bytes();
     for (std::size_t length = 0; length < bytes.size(); ++length)
-        EXPECT_FALSE(Capsule::parse(std::string_view(bytes).substr(0, length)).is_ok());
+        EXPECT_FALSE(VerifiedCapsule::parse(std::string_view(bytes).substr(0, length)).is_ok());
     for (std::size_t i = 0; i < bytes.size(); ++i) {
         std::string damaged = bytes;
         damaged[i] = static_cast<char>(damaged[i] ^ 1);
-        EXPECT_FALSE(Capsule::parse(damaged).is_ok()) << "byte " << i;
+        EXPECT_FALSE(VerifiedCapsule::parse(damaged).is_ok()) << "byte " << i;
     }
     EXPECT_THAT(why_no_capsule(bytes + "x"), HasSubstr("something follows"));
     EXPECT_THAT(why_no_capsule("<algo/>"), HasSubstr("this is no capsule"));

@@ -47,7 +47,7 @@ TEST(CapsuleTest, VeryManyLinksAreCounted) {
 }
 
 TEST(CapsuleTest, LinksThatAreNotThoseOfTheProgramsAreRefused) {
-    const Capsule ring = capsule_of(generated("ring", CollectiveKind::kAllReduce, 4));
+    const VerifiedCapsule ring = capsule_of(generated("ring", CollectiveKind::kAllReduce, 4));
     EXPECT_THAT(why_no_capsule(with(ring, "links", "+2")), HasSubstr("at \"links\""));
     EXPECT_THAT(why_no_capsule(with(ring, "links", 1)), HasSubstr("at \"links\""));
     const std::string programs = program_bytes(ring.schedule());
@@ -56,7 +56,7 @@ TEST(CapsuleTest, LinksThatAreNotThoseOfTheProgramsAreRefused) {
                 HasSubstr("no version from 1 to 3"));
     EXPECT_THAT(why_no_capsule(file_of(ring.manifest(), programs, 0)),
                 HasSubstr("no version from 1 to 3"));
-    const Capsule pairs = capsule_of(generated("pairwise", CollectiveKind::kAllToAll, 4));
+    const VerifiedCapsule pairs = capsule_of(generated("pairwise", CollectiveKind::kAllToAll, 4));
     EXPECT_THAT(why_no_capsule(file_of(pairs.manifest(), program_bytes(pairs.schedule()), 2)),
                 HasSubstr("in the one way"));
     EXPECT_THAT(why_no_capsule(with(pairs, "links", "+1 +2 -1")), HasSubstr("something else"));

@@ -25,15 +25,15 @@ using testing::file_of;
 using testing::generated;
 using ::testing::HasSubstr;
 
-TEST(CapsuleTest, KeepsTheTextsOfItsAuthor) {
-    const Description description{.name = "star3",
-                                  .author = "Ada \"of\" Lovelace, \u00c5bo",
-                                  .licence = "Apache-2.0",
-                                  .note = "first\nsecond",
-                                  .sizes = {.least = 1U << 20U}};
+TEST(CapsuleTest, KeepsWhatItsAuthorSays) {
+    const CapsuleDescription description{.name = "star3",
+                                         .author = "Ada \"of\" Lovelace, \u00c5bo",
+                                         .licence = "Apache-2.0",
+                                         .note = "first\nsecond",
+                                         .sizes = {.least = 1U << 20U}};
     const std::string bytes =
-        std::string(Capsule::make(description, schedule::testing::star(3)).value().bytes());
-    const Capsule again = Capsule::parse(bytes).value();
+        std::string(VerifiedCapsule::make(description, schedule::testing::star(3)).value().bytes());
+    const VerifiedCapsule again = VerifiedCapsule::parse(bytes).value();
     EXPECT_EQ(again.description(), description);
     EXPECT_EQ(again.schedule().name, "star3");
     EXPECT_EQ(json::parse(again.manifest())["sizes"], "1MB..");
@@ -41,14 +41,14 @@ TEST(CapsuleTest, KeepsTheTextsOfItsAuthor) {
 
 TEST(CapsuleTest, HasAProtocolOnlyWhereItsAuthorSetIt) {
     const Schedule star = schedule::testing::star(3);
-    const Capsule without = capsule_of(star);
+    const VerifiedCapsule without = capsule_of(star);
     EXPECT_FALSE(json::parse(without.manifest()).contains("protocol"));
     EXPECT_FALSE(without.source()->protocol.has_value());
     using enum schedule::MessageProtocol;
     for (const auto protocol : {kLL, kLL128, kDirect}) {
         const std::string bytes = std::string(
-            Capsule::make({.name = "mine", .protocol = protocol}, star).value().bytes());
-        const Capsule again = Capsule::parse(bytes).value();
+            VerifiedCapsule::make({.name = "mine", .protocol = protocol}, star).value().bytes());
+        const VerifiedCapsule again = VerifiedCapsule::parse(bytes).value();
         EXPECT_EQ(json::parse(again.manifest())["protocol"], file_name_of(protocol));
         EXPECT_EQ(again.source()->protocol, protocol);
         EXPECT_EQ(again.bytes(), bytes);
@@ -68,7 +68,7 @@ TEST(CapsuleTest, ManifestHasTheOrderOfAdditions) {
 
 // Patarasu and Yuan's ring: block b starts at rank b+1 and goes round to rank b.
 TEST(CapsuleTest, RingIsSummedAlongTheRing) {
-    const Capsule ring = capsule_of(generated("ring", CollectiveKind::kAllReduce, 3));
+    const VerifiedCapsule ring = capsule_of(generated("ring", CollectiveKind::kAllReduce, 3));
     const json sums = json::parse(ring.manifest())["sums"];
     ASSERT_EQ(sums.size(), 3U);
     EXPECT_EQ(sums[0]["order"], "(1+2)+0");
@@ -76,7 +76,7 @@ TEST(CapsuleTest, RingIsSummedAlongTheRing) {
 }
 
 TEST(CapsuleTest, ManifestThatLiesIsRefused) {
-    const Capsule capsule = capsule_of(schedule::testing::star(3));
+    const VerifiedCapsule capsule = capsule_of(schedule::testing::star(3));
     EXPECT_THAT(why_no_capsule(with(capsule, "rounds", 1)), HasSubstr("at \"rounds\""));
     EXPECT_THAT(why_no_capsule(with(capsule, "extra", 1)), HasSubstr("something else"));
     EXPECT_THAT(why_no_capsule(with(capsule, "root", 7)), HasSubstr("root is 7"));

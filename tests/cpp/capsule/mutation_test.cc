@@ -31,7 +31,7 @@ std::vector<std::filesystem::path> kept_files() {
     return files;
 }
 
-Result<Capsule> capsule_in(const std::filesystem::path& file) {
+Result<VerifiedCapsule> capsule_in(const std::filesystem::path& file) {
     if (file.extension() == ".capsule") {
         PCCL_ASSIGN_OR_RETURN(const CapsuleFile read, CapsuleFile::read(file));
         return read.only();

@@ -35,7 +35,7 @@ struct Written {
 
 /// Of a capsule that there is no more, so that its bytes are proven when they are parsed.
 Written written(const Schedule& schedule, const char* name = "mine") {
-    const Capsule capsule = capsule_of(schedule, name);
+    const VerifiedCapsule capsule = capsule_of(schedule, name);
     return {capsule.bytes(), capsule.digest()};
 }
 
@@ -46,7 +46,7 @@ TEST(CapsuleTest, ComesBackEqualForEveryAlgorithm) {
                 const Schedule made =
                     schedule::generate(*source, schedule::least_shape(*source, ranks)).value();
                 const auto [bytes, digest] = written(made, source->name.c_str());
-                const auto again = Capsule::parse(bytes);
+                const auto again = VerifiedCapsule::parse(bytes);
                 ASSERT_TRUE(again.is_ok()) << source->name << again.status().to_string();
                 EXPECT_EQ(again->schedule(), made) << source->name << " " << ranks;
                 EXPECT_EQ(again->digest(), digest);
@@ -80,7 +80,7 @@ TEST(CapsuleTest, APeerThatIsNoRankIsNotTurned) {
 }
 
 TEST(CapsuleTest, HugeClaimsAreRefusedAtOnce) {
-    const Capsule capsule = capsule_of(schedule::testing::star(3));
+    const VerifiedCapsule capsule = capsule_of(schedule::testing::star(3));
     EXPECT_THAT(why_no_capsule(with(capsule, "ranks", 1'000'000'000)),
                 HasSubstr("ranks is 1000000000"));
     EXPECT_THAT(why_no_capsule(with(capsule, "chunks", 2'000'000'000)), HasSubstr("chunks is"));

@@ -18,7 +18,7 @@ using nlohmann::json;
 using testing::file_of;
 using testing::one_line_of;
 
-inline std::string with(const Capsule& capsule, const char* key, const json& value) {
+inline std::string with(const VerifiedCapsule& capsule, const char* key, const json& value) {
     json manifest = json::parse(capsule.manifest());
     manifest[key] = value;
     return file_of(manifest.dump(1) + "\n", program_bytes(capsule.schedule()),
@@ -26,7 +26,7 @@ inline std::string with(const Capsule& capsule, const char* key, const json& val
 }
 
 inline std::string why_no_capsule(std::string_view bytes) {
-    return one_line_of(Capsule::parse(bytes).status());
+    return one_line_of(VerifiedCapsule::parse(bytes).status());
 }
 
 }  // namespace pccl::capsule

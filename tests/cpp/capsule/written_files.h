@@ -18,8 +18,8 @@ inline schedule::Schedule generated(const char* algorithm, schedule::CollectiveK
     return schedule::generate(*source, schedule::least_shape(*source, ranks)).value();
 }
 
-inline Capsule capsule_of(const schedule::Schedule& schedule, const char* name = "mine") {
-    return Capsule::make({.name = name}, schedule).value();
+inline VerifiedCapsule capsule_of(const schedule::Schedule& schedule, const char* name = "mine") {
+    return VerifiedCapsule::make({.name = name}, schedule).value();
 }
 
 /// A file of these parts with the right lengths and digest.

@@ -104,7 +104,7 @@ OpenStream FakeSwitch::door() {
     };
 }
 
-std::unique_ptr<Driver> FakeSwitch::driver() {
+std::unique_ptr<SwitchDriver> FakeSwitch::driver() {
     return make_netconf_driver(*find_dialect(traits.dialect), door());
 }
 

@@ -50,7 +50,7 @@ class FakeSwitch {
         : traits(std::move(its_traits)), running_(running), candidate_(running), clock_(clock) {}
 
     [[nodiscard]] OpenStream door();
-    [[nodiscard]] std::unique_ptr<Driver> driver();
+    [[nodiscard]] std::unique_ptr<SwitchDriver> driver();
 
     [[nodiscard]] const Circuits& running();
     void set_running(const Circuits& circuits) { running_ = candidate_ = circuits; }

@@ -29,7 +29,7 @@ class ClusterTest : public ::testing::Test {
    protected:
     std::unique_ptr<ClusterContext> open(Description of = description()) {
         const MakeDriver make =
-            [this](const SwitchDescription& each) -> Result<std::unique_ptr<Driver>> {
+            [this](const SwitchDescription& each) -> Result<std::unique_ptr<SwitchDriver>> {
             auto& fake =
                 fakes_.try_emplace(each.name, FakeTraits{}, Circuits{}, clock_).first->second;
             return fake.driver();

@@ -64,7 +64,7 @@ class ProgressTest : public ::testing::Test {
 
     SleepyClock clock_;
     std::deque<FakeSwitch> fakes_;
-    std::vector<std::unique_ptr<Driver>> drivers_;
+    std::vector<std::unique_ptr<SwitchDriver>> drivers_;
     SwitchOptions options_{.step_timeout = std::chrono::milliseconds(100), .clock = &clock_};
     std::vector<Progress> reported_;
 };

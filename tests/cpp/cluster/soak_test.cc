@@ -33,7 +33,7 @@ class SoakTest : public ::testing::TestWithParam<unsigned> {
     void SetUp() override {
         description_ = parse_cluster_file(kSoakFile, "c.yaml").value();
         const MakeDriver make =
-            [this](const SwitchDescription& each) -> Result<std::unique_ptr<Driver>> {
+            [this](const SwitchDescription& each) -> Result<std::unique_ptr<SwitchDriver>> {
             // One of each class; the last cannot be taken back.
             FakeTraits traits{.has_chunks = each.name != "b",
                               .has_candidate = each.name != "c",

@@ -31,7 +31,7 @@ class CommandsTest : public ::testing::Test {
 
     void open() {
         const MakeDriver make =
-            [this](const SwitchDescription& each) -> Result<std::unique_ptr<Driver>> {
+            [this](const SwitchDescription& each) -> Result<std::unique_ptr<SwitchDriver>> {
             return fakes_
                 .try_emplace(each.name, FakeTraits{.dialect = each.dialect}, Circuits{}, clock_)
                 .first->second.driver();

@@ -49,7 +49,7 @@ class TransactionTest : public ::testing::Test {
 
     SleepyClock clock_;
     std::deque<FakeSwitch> fakes_;
-    std::vector<std::unique_ptr<Driver>> drivers_;
+    std::vector<std::unique_ptr<SwitchDriver>> drivers_;
     std::vector<SwitchMember> members_;
     SwitchOptions options_{.step_timeout = std::chrono::milliseconds(100), .clock = &clock_};
 };

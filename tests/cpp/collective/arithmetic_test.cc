@@ -14,7 +14,7 @@
 namespace pccl::arithmetic {
 namespace {
 
-using arithmetic::Level;
+using arithmetic::KernelLevel;
 using ::testing::HasSubstr;
 
 constexpr std::size_t kSizes[] = {0, 1, 7, 63, 64, 65, 1000};
@@ -84,7 +84,7 @@ class Unaligned {
 
 enum class Alias { kNone, kLeft, kRight };
 
-class KernelTest : public testing::TestWithParam<Level> {
+class KernelTest : public testing::TestWithParam<KernelLevel> {
    protected:
     static const arithmetic::Kernels& kernels() { return *GetParam().kernels; }
 

@@ -56,7 +56,7 @@ class CollectiveTest : public ::testing::TestWithParam<std::tuple<int, std::size
     [[nodiscard]] static int size() { return std::get<0>(GetParam()); }
     [[nodiscard]] static std::size_t count() { return std::get<1>(GetParam()); }
 
-    static void run(Communicator& comm, CollectiveKind kind, std::vector<Block> inputs,
+    static void run(CommunicatorImpl& comm, CollectiveKind kind, std::vector<Block> inputs,
                     std::vector<Block> outputs, Rank root = 0) {
         const Status status = comm.run({.kind = kind,
                                         .type = DataType::kInt32,
@@ -69,7 +69,7 @@ class CollectiveTest : public ::testing::TestWithParam<std::tuple<int, std::size
 };
 
 TEST_P(CollectiveTest, AllReduceSumsOutOfPlaceAndInPlace) {
-    run_ranks({.size = size()}, [](Communicator& comm) {
+    run_ranks({.size = size()}, [](CommunicatorImpl& comm) {
         Values input = input_of(comm.rank(), count());
         const Values before = input;
         Values output(count(), -1);
@@ -82,7 +82,7 @@ TEST_P(CollectiveTest, AllReduceSumsOutOfPlaceAndInPlace) {
 }
 
 TEST_P(CollectiveTest, AllGatherConcatenates) {
-    run_ranks({.size = size()}, [](Communicator& comm) {
+    run_ranks({.size = size()}, [](CommunicatorImpl& comm) {
         Values input = input_of(comm.rank(), count());
         Values output(count() * static_cast<std::size_t>(comm.size()), -1);
         run(comm, CollectiveKind::kAllGather, equal_blocks(input, 1),
@@ -97,7 +97,7 @@ TEST_P(CollectiveTest, AllGatherConcatenates) {
 }
 
 TEST_P(CollectiveTest, ReduceScatterKeepsTheOwnBlockOfTheSum) {
-    run_ranks({.size = size()}, [](Communicator& comm) {
+    run_ranks({.size = size()}, [](CommunicatorImpl& comm) {
         const std::size_t all = count() * static_cast<std::size_t>(comm.size());
         Values input = input_of(comm.rank(), all);
         Values output(count(), -1);
@@ -110,7 +110,7 @@ TEST_P(CollectiveTest, ReduceScatterKeepsTheOwnBlockOfTheSum) {
 }
 
 TEST_P(CollectiveTest, BroadcastAndReduceWorkFromEveryRoot) {
-    run_ranks({.size = size()}, [](Communicator& comm) {
+    run_ranks({.size = size()}, [](CommunicatorImpl& comm) {
         for (Rank root = 0; root < comm.size(); ++root) {
             const bool is_root = comm.rank() == root;
             Values data = is_root ? input_of(root, count()) : Values(count(), -1);
@@ -129,7 +129,7 @@ TEST_P(CollectiveTest, BroadcastAndReduceWorkFromEveryRoot) {
 }
 
 TEST_P(CollectiveTest, GatherAndScatterWorkFromEveryRoot) {
-    run_ranks({.size = size()}, [](Communicator& comm) {
+    run_ranks({.size = size()}, [](CommunicatorImpl& comm) {
         const std::size_t all = count() * static_cast<std::size_t>(comm.size());
         for (Rank root = 0; root < comm.size(); ++root) {
             const bool is_root = comm.rank() == root;
@@ -153,7 +153,7 @@ TEST_P(CollectiveTest, GatherAndScatterWorkFromEveryRoot) {
 }
 
 TEST_P(CollectiveTest, AllToAllTransposes) {
-    run_ranks({.size = size()}, [](Communicator& comm) {
+    run_ranks({.size = size()}, [](CommunicatorImpl& comm) {
         const std::size_t all = count() * static_cast<std::size_t>(comm.size());
         Values input = input_of(comm.rank(), all);
         Values output(all, -1);
@@ -168,7 +168,7 @@ TEST_P(CollectiveTest, AllToAllTransposes) {
 }
 
 TEST_P(CollectiveTest, AsynchronousOperationsKeepTheirOrder) {
-    run_ranks({.size = size()}, [](Communicator& comm) {
+    run_ranks({.size = size()}, [](CommunicatorImpl& comm) {
         constexpr int kInFlight = 20;
         std::vector<Values> data;
         std::vector<Event> events;
@@ -197,7 +197,7 @@ INSTANTIATE_TEST_SUITE_P(Shm, CollectiveTest,
                                             ::testing::Values(0, 1, 17, 1000, 100'003, 700'001)));
 
 TEST(UnevenCollectivesTest, BlocksOfDifferentLengthsArrive) {
-    run_ranks({.size = 3}, [](Communicator& comm) {
+    run_ranks({.size = 3}, [](CommunicatorImpl& comm) {
         const std::vector<std::size_t> counts{5, 0, 70'001};
         Values input = input_of(comm.rank(), counts[static_cast<std::size_t>(comm.rank())]);
         std::vector<Values> parts;
@@ -216,8 +216,8 @@ TEST(UnevenCollectivesTest, BlocksOfDifferentLengthsArrive) {
     });
 }
 
-TEST(MismatchTest, AllRanksAreNotified) {
-    run_ranks({.size = 4}, [](Communicator& comm) {
+TEST(MismatchTest, AllRanksHearOfIt) {
+    run_ranks({.size = 4}, [](CommunicatorImpl& comm) {
         Values data = input_of(comm.rank(), comm.rank() == 3 ? 11 : 10);
         const auto blocks = equal_blocks(data, 1);
         const Status status = comm.run({.kind = CollectiveKind::kAllReduce,
@@ -229,7 +229,7 @@ TEST(MismatchTest, AllRanksAreNotified) {
 }
 
 TEST(MismatchTest, ALongerBlockOnOneRankIsNamedOnBoth) {
-    run_ranks({.size = 2}, [](Communicator& comm) {
+    run_ranks({.size = 2}, [](CommunicatorImpl& comm) {
         Values data = input_of(comm.rank(), comm.rank() == 0 ? 10 : 11);
         const auto blocks = equal_blocks(data, 1);
         const Status status = comm.run({.kind = CollectiveKind::kAllReduce,

@@ -23,7 +23,7 @@ using ::testing::Each;
 using ::testing::HasSubstr;
 
 TEST(CommunicatorTest, RefusesWhatCannotBeRightBeforeSendingAnything) {
-    run_ranks({.size = 2}, [](Communicator& comm) {
+    run_ranks({.size = 2}, [](CommunicatorImpl& comm) {
         std::vector<float> values(4, 1.0F);
         const Block block = block_of(values);
         EXPECT_EQ(comm.run({.inputs = {&block, 1}}).code(), StatusCode::kInvalidArgument);
@@ -41,7 +41,7 @@ TEST(CommunicatorTest, RefusesWhatCannotBeRightBeforeSendingAnything) {
 
 TEST(CommunicatorTest, AMissingRankIsNamed) {
     std::atomic<bool> over{false};
-    run_ranks({.size = 2}, [&over](Communicator& comm) {
+    run_ranks({.size = 2}, [&over](CommunicatorImpl& comm) {
         if (comm.rank() == 1) return over.wait(false);
         const Status status = comm.barrier(std::chrono::milliseconds(100));
         over = true;
@@ -53,7 +53,7 @@ TEST(CommunicatorTest, AMissingRankIsNamed) {
 }
 
 TEST(CommunicatorTest, OperatorSpaceIsSeenByThePeer) {
-    run_ranks({.size = 2}, [](Communicator& comm) {
+    run_ranks({.size = 2}, [](CommunicatorImpl& comm) {
         const auto mine = comm.get_operator_space("halo", 4096);
         ASSERT_TRUE(mine.is_ok()) << mine.status().to_string();
         (*mine)[0] = static_cast<std::byte>(comm.rank() + 1);
@@ -65,7 +65,7 @@ TEST(CommunicatorTest, OperatorSpaceIsSeenByThePeer) {
 }
 
 TEST(CommunicatorTest, OperatorSpaceIsTheSameOnAllRanksOrNowhere) {
-    run_ranks({.size = 3}, [](Communicator& comm) {
+    run_ranks({.size = 3}, [](CommunicatorImpl& comm) {
         const std::size_t bytes = comm.rank() == 2 ? 200 : 100;
         const Status sizes = comm.get_operator_space("halo", bytes).status();
         EXPECT_EQ(sizes.code(), StatusCode::kMismatch);
@@ -87,8 +87,8 @@ TEST(CommunicatorTest, OperatorSpaceIsTheSameOnAllRanksOrNowhere) {
 }
 
 TEST(CommunicatorTest, HeldMemoryOutlivesTheCommunicator) {
-    std::array<HeldMemory, 2> theirs;
-    run_ranks({.size = 2}, [&](Communicator& comm) {
+    std::array<MappedMemory, 2> theirs;
+    run_ranks({.size = 2}, [&](CommunicatorImpl& comm) {
         const auto mine = comm.get_operator_space("halo", 64).value();
         mine[63] = static_cast<std::byte>(comm.rank() + 5);
         const Rank peer = 1 - comm.rank();
@@ -108,7 +108,7 @@ std::vector<transport::Crowd> crowds_among(int size, transport::TransportFlags t
     for (Rank rank = 0; rank < size; ++rank) {
         ranks.emplace_back([&, rank] {
             const auto runtime = runtime::Runtime::create(transports).value();
-            const auto comm = Communicator::create(
+            const auto comm = CommunicatorImpl::create(
                                   {.rank = rank, .size = size, .store = store, .runtime = runtime})
                                   .value();
             crowds[static_cast<std::size_t>(rank)] = runtime->waiter()->crowd();
@@ -137,9 +137,9 @@ TEST(RuntimeTest, SeveralGroupsShareOneRuntime) {
         ranks.emplace_back([&, rank] {
             auto runtime = runtime::Runtime::create(transport::TransportKind::kShm);
             ASSERT_TRUE(runtime.is_ok());
-            auto a = Communicator::create(
+            auto a = CommunicatorImpl::create(
                 {.rank = rank, .size = 2, .store = first, .name = "a", .runtime = *runtime});
-            auto b = Communicator::create(
+            auto b = CommunicatorImpl::create(
                 {.rank = 1 - rank, .size = 2, .store = second, .name = "b", .runtime = *runtime});
             ASSERT_TRUE(a.is_ok() && b.is_ok());
             std::thread other([&] {

@@ -13,7 +13,7 @@ namespace pccl::comm {
 namespace {
 
 TEST(EventTest, CallbacksRunOnceWithTheOutcome) {
-    run_ranks({.size = 2}, [](Communicator& comm) {
+    run_ranks({.size = 2}, [](CommunicatorImpl& comm) {
         std::vector<float> values(1000, 1.0F);
         const Block block = block_of(values);
         std::atomic<int> calls{0};
@@ -31,7 +31,7 @@ TEST(EventTest, CallbacksRunOnceWithTheOutcome) {
 TEST(EventTest, ShutdownWaitsForCallbacksOfOtherThreads) {
     std::atomic<bool> is_registered{false};
     std::atomic<bool> has_seen_it{false};
-    run_ranks({.size = 2}, [&](Communicator& comm) {
+    run_ranks({.size = 2}, [&](CommunicatorImpl& comm) {
         std::vector<float> values(1000, 1.0F);
         const Block block = block_of(values);
         if (comm.rank() == 1) {
@@ -60,7 +60,7 @@ TEST(EventTest, ShutdownWaitsForCallbacksOfOtherThreads) {
 }
 
 TEST(EventTest, ACallbackMayShutDown) {
-    run_ranks({.size = 2}, [](Communicator& comm) {
+    run_ranks({.size = 2}, [](CommunicatorImpl& comm) {
         std::vector<float> values(1000, 1.0F);
         const Block block = block_of(values);
         std::atomic<bool> is_down{false};

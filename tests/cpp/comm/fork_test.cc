@@ -133,28 +133,29 @@ class Pair {
             threads.emplace_back([&, rank] { ranks_.at(rank) = join(*fabric, store, rank, gate); });
         for (auto& thread : threads) thread.join();
     }
-    Communicator& operator[](std::size_t rank) { return *ranks_.at(rank); }
+    CommunicatorImpl& operator[](std::size_t rank) { return *ranks_.at(rank); }
     void drop() { ranks_ = {}; }
 
    private:
-    static std::shared_ptr<Communicator> join(LoopbackFabric& fabric,
-                                              const std::shared_ptr<Store>& store, Rank rank,
-                                              Gate& gate) {
+    static std::shared_ptr<CommunicatorImpl> join(LoopbackFabric& fabric,
+                                                  const std::shared_ptr<Store>& store, Rank rank,
+                                                  Gate& gate) {
         std::shared_ptr<transport::Waiter> waiter(transport::Waiter::create().value());
         auto member = std::move(fabric.join(*waiter).value());
-        runtime::Network network{.control = std::move(member.control), .transports = {}};
+        runtime::TransportNetwork network{.control = std::move(member.control), .transports = {}};
         network.transports.push_back(
             std::make_unique<GatedTransport>(std::move(member.transport), gate));
         const auto runtime = runtime::Runtime::with(std::move(waiter), std::move(network)).value();
-        return Communicator::create({.rank = rank, .size = 2, .store = store, .runtime = runtime})
+        return CommunicatorImpl::create(
+                   {.rank = rank, .size = 2, .store = store, .runtime = runtime})
             .value();
     }
 
-    std::array<std::shared_ptr<Communicator>, 2> ranks_;
+    std::array<std::shared_ptr<CommunicatorImpl>, 2> ranks_;
 };
 
 /// Whether all that a child can ask of a group of its parent's ends at once.
-bool all_is_refused(Communicator& comm, const Event& waiting) {
+bool all_is_refused(CommunicatorImpl& comm, const Event& waiting) {
     std::byte token{};
     const Block block{&token, 1};
     const Collective collective{
@@ -226,11 +227,11 @@ TEST(ForkTest, AChildMakesGroupsOfItsOwnOnceItHasDroppedItsParents) {
 #ifdef __SANITIZE_THREAD__
     GTEST_SKIP() << "ThreadSanitizer lets no child of a process with threads start any";
 #endif
-    auto comm = Communicator::create({}).value();
+    auto comm = CommunicatorImpl::create({}).value();
     ForkedChild child([&] {
-        if (!is_refused(Communicator::create({}).status())) return 1;
+        if (!is_refused(CommunicatorImpl::create({}).status())) return 1;
         comm.reset();
-        const auto own = Communicator::create({});
+        const auto own = CommunicatorImpl::create({});
         return own.is_ok() && (*own)->barrier().is_ok() ? 0 : 2;
     });
     EXPECT_EQ(child.join(), 0);
@@ -289,7 +290,7 @@ TEST(ForkTest, AGroupOfGpusIsItsParents) {
     fakes::run_device_ranks({.size = 2}, [](fakes::DeviceRank& member) {
         member.together.arrive_and_wait();
         if (member.group.rank() == 0) {
-            device::DeviceGroup& group = member.group;
+            device::DeviceGroupImpl& group = member.group;
             ForkedChild child([&group] {
                 group.abort();
                 return is_refused(group.health()) && is_refused(group.launch({}, nullptr)) &&

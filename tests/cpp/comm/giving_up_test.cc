@@ -36,7 +36,7 @@ bool goes_to_root(CollectiveKind kind) {
 /// A rank's call of a collective to which the victim gives something.
 class Call {
    public:
-    Call(CollectiveKind kind, const Communicator& comm) : kind_(kind) {
+    Call(CollectiveKind kind, const CommunicatorImpl& comm) : kind_(kind) {
         const auto blocks = [&](schedule::Buffer side, bool only_root) {
             const bool is_here = !only_root || comm.rank() == root();
             return is_here ? schedule::blocks(kind, side, comm.size()) : 0;
@@ -76,7 +76,7 @@ TEST_P(GivingUpTest, WhoReadsTheMemoryOfOneThatHasTimedOutNotices) {
     std::atomic<bool> has_given_up{false};
     const auto [kind, size] = GetParam();
     const std::string algorithm = std::string(schedule::to_string(kind)) + "=shm_direct";
-    run_ranks({.size = size, .algorithm = algorithm}, [&, kind = kind](Communicator& comm) {
+    run_ranks({.size = size, .algorithm = algorithm}, [&, kind = kind](CommunicatorImpl& comm) {
         Call call(kind, comm);
         if (comm.rank() == kVictim) {
             EXPECT_EQ(comm.run(call.collective(), 50ms).code(), StatusCode::kTimeout);
@@ -113,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(GivingUpOrderTest, ARankThatGivesUpReportsItBeforeItsFirstOperationEnds) {
     constexpr int kBehind = 20'000;
     std::atomic<bool> has_ended{false};
-    run_ranks({.size = 2, .algorithm = "gather=shm_direct"}, [&](Communicator& comm) {
+    run_ranks({.size = 2, .algorithm = "gather=shm_direct"}, [&](CommunicatorImpl& comm) {
         Call call(CollectiveKind::kGather, comm);
         if (comm.rank() != kVictim) {
             while (!has_ended.load()) std::this_thread::yield();

@@ -34,7 +34,7 @@ std::vector<std::shared_ptr<PhaseNetwork>> networks() {
     return made;
 }
 
-std::int64_t sum(Communicator& comm) {
+std::int64_t sum(CommunicatorImpl& comm) {
     std::array<std::int64_t, 100> x{};
     x.fill(comm.rank() + 1);
     const std::array<Block, 1> block{{{reinterpret_cast<std::byte*>(x.data()), x.size()}}};
@@ -49,10 +49,10 @@ std::int64_t sum(Communicator& comm) {
 /// Switches that do as `ends` states. Only rank 0 prepares and commits.
 class FakeController : public NetworkController {
    public:
-    explicit FakeController(NetworkOutcome ends = NetworkOutcome::kSwitched) : ends_(ends) {}
+    explicit FakeController(cluster::Ending ends = cluster::Ending::kSwitched) : ends_(ends) {}
 
-    NetworkReport prepare(const std::string&, const NetworkOptions&) override {
-        return report(ends_ == NetworkOutcome::kRefused ? ends_ : NetworkOutcome::kPrepared);
+    NetworkReport prepare(const std::string&, const ControllerOptions&) override {
+        return report(ends_ == cluster::Ending::kRefused ? ends_ : cluster::Ending::kPrepared);
     }
     NetworkReport commit() override {
         on_commit();
@@ -60,39 +60,39 @@ class FakeController : public NetworkController {
     }
     NetworkReport discard(const Status& why) override {
         NetworkReport discarded =
-            report(why.is_ok() ? NetworkOutcome::kPrepared : NetworkOutcome::kRefused);
+            report(why.is_ok() ? cluster::Ending::kPrepared : cluster::Ending::kRefused);
         discarded.reason = why;
         return discarded;
     }
-    Result<std::string> read_back(const NetworkOptions&) override {
+    Result<std::string> read_back(const ControllerOptions&) override {
         return Status::unavailable("nobody asked for it");
     }
 
     std::function<void()> on_commit = [] {};
 
    private:
-    static NetworkReport report(NetworkOutcome outcome) {
+    static NetworkReport report(cluster::Ending outcome) {
         return {.outcome = outcome,
                 .reason = Status::ok(),
                 .switches = {{.name = "one",
                               .steps = {{"lock", std::chrono::milliseconds(2)}},
                               .found = {{1, 2}}}}};
     }
-    const NetworkOutcome ends_;
+    const cluster::Ending ends_;
 };
 
 class PhaseTest : public ::testing::TestWithParam<TransportKind> {
    protected:
     /// Calls `body` as each rank, which the ring joins.
-    void run_on_ring(const std::function<void(PhaseNetwork&, Communicator&)>& body) {
+    void run_on_ring(const std::function<void(PhaseNetwork&, CommunicatorImpl&)>& body) {
         const auto all = networks();
         run_ranks({.size = kPhaseRanks, .transports = GetParam(), .networks = all},
-                  [&](Communicator& comm) {
+                  [&](CommunicatorImpl& comm) {
                       PhaseNetwork& own = *all[static_cast<std::size_t>(comm.rank())];
                       const auto switched =
                           own.switch_phase({.phase = "ring", .controller = &controller_});
                       ASSERT_TRUE(switched.is_ok()) << switched.status().to_string();
-                      EXPECT_EQ(switched->outcome, NetworkOutcome::kSwitched);
+                      EXPECT_EQ(switched->outcome, cluster::Ending::kSwitched);
                       ASSERT_EQ(switched->switches.size(), 1U);
                       EXPECT_EQ(switched->switches[0].steps[0].step, "lock");
                       EXPECT_EQ(switched->switches[0].found.empty(), comm.rank() != 0);
@@ -106,7 +106,7 @@ class PhaseTest : public ::testing::TestWithParam<TransportKind> {
 };
 
 TEST_P(PhaseTest, AllGoOnInTheNextOne) {
-    run_on_ring([this](PhaseNetwork& own, Communicator& comm) {
+    run_on_ring([this](PhaseNetwork& own, CommunicatorImpl& comm) {
         for (int turn = 0; turn < 10; ++turn) {
             const std::string phase = turn % 2 == 0 ? "back" : "ring";
             ASSERT_TRUE(own.switch_phase({.phase = phase, .controller = &controller_}).is_ok());
@@ -118,8 +118,8 @@ TEST_P(PhaseTest, AllGoOnInTheNextOne) {
 }
 
 TEST_P(PhaseTest, AllStayWhereTheTransactionFails) {
-    run_on_ring([](PhaseNetwork& own, Communicator& comm) {
-        for (const auto outcome : {NetworkOutcome::kRefused, NetworkOutcome::kRolledBack}) {
+    run_on_ring([](PhaseNetwork& own, CommunicatorImpl& comm) {
+        for (const auto outcome : {cluster::Ending::kRefused, cluster::Ending::kRolledBack}) {
             FakeController failing(outcome);
             const auto done = own.switch_phase({.phase = "back", .controller = &failing});
             ASSERT_TRUE(done.is_ok()) << done.status().to_string();
@@ -132,7 +132,7 @@ TEST_P(PhaseTest, AllStayWhereTheTransactionFails) {
 }
 
 TEST_P(PhaseTest, CallsOfOtherThreadsWait) {
-    run_on_ring([](PhaseNetwork& own, Communicator& comm) {
+    run_on_ring([](PhaseNetwork& own, CommunicatorImpl& comm) {
         std::atomic<bool> is_switching{false};
         FakeController slow;
         slow.on_commit = [&] {
@@ -154,14 +154,14 @@ TEST_P(PhaseTest, CallsOfOtherThreadsWait) {
 TEST_P(PhaseTest, ALateRankReceivesTheDisagreementAfterRankZeroHasLeft) {
     const auto all = networks();
     std::atomic<bool> has_left{false};
-    const auto outcome_of = [&](Communicator& comm) {
+    const auto outcome_of = [&](CommunicatorImpl& comm) {
         if (comm.rank() == 1) return comm.barrier();
         while (comm.rank() == 2 && !has_left.load()) std::this_thread::yield();
         PhaseNetwork& own = *all[static_cast<std::size_t>(comm.rank())];
         return own.switch_phase({.phase = "ring", .controller = &controller_}).status();
     };
     run_ranks({.size = kPhaseRanks, .transports = GetParam(), .networks = all},
-              [&](Communicator& comm) {
+              [&](CommunicatorImpl& comm) {
                   EXPECT_EQ(sum(comm), 6);
                   const Status outcome = outcome_of(comm);
                   if (comm.rank() == 0) {
@@ -176,7 +176,8 @@ TEST_P(PhaseTest, ACollectiveInsteadOfASwitchFailsWithTheFirstReason) {
     const auto all = networks();
     std::atomic<bool> has_received_reason{false};
     run_ranks(
-        {.size = kPhaseRanks, .transports = GetParam(), .networks = all}, [&](Communicator& comm) {
+        {.size = kPhaseRanks, .transports = GetParam(), .networks = all},
+        [&](CommunicatorImpl& comm) {
             EXPECT_EQ(sum(comm), 6);
             PhaseNetwork& own = *all[static_cast<std::size_t>(comm.rank())];
             const Status outcome =
@@ -193,24 +194,25 @@ TEST_P(PhaseTest, ACollectiveInsteadOfASwitchFailsWithTheFirstReason) {
 
 TEST_P(PhaseTest, ADisagreementThatAllHaveReceivedEndsNoGroup) {
     const auto all = networks();
-    run_ranks(
-        {.size = kPhaseRanks, .transports = GetParam(), .networks = all}, [&](Communicator& comm) {
-            EXPECT_EQ(sum(comm), 6);
-            PhaseNetwork& own = *all[static_cast<std::size_t>(comm.rank())];
-            const std::string proposal = comm.rank() == 1 ? "back" : "ring";
-            const auto done = own.switch_phase({.phase = proposal, .controller = &controller_});
-            EXPECT_EQ(done.status().code(), StatusCode::kMismatch);
-            const Status left = comm.shutdown();
-            EXPECT_TRUE(left.is_ok()) << left.to_string();
-        });
+    run_ranks({.size = kPhaseRanks, .transports = GetParam(), .networks = all},
+              [&](CommunicatorImpl& comm) {
+                  EXPECT_EQ(sum(comm), 6);
+                  PhaseNetwork& own = *all[static_cast<std::size_t>(comm.rank())];
+                  const std::string proposal = comm.rank() == 1 ? "back" : "ring";
+                  const auto done =
+                      own.switch_phase({.phase = proposal, .controller = &controller_});
+                  EXPECT_EQ(done.status().code(), StatusCode::kMismatch);
+                  const Status left = comm.shutdown();
+                  EXPECT_TRUE(left.is_ok()) << left.to_string();
+              });
 }
 
 TEST_P(PhaseTest, ADryRunStaysInItsPhase) {
-    run_on_ring([this](PhaseNetwork& own, Communicator& comm) {
+    run_on_ring([this](PhaseNetwork& own, CommunicatorImpl& comm) {
         const auto done =
             own.switch_phase({.phase = "back", .dry_run = true, .controller = &controller_});
         ASSERT_TRUE(done.is_ok()) << done.status().to_string();
-        EXPECT_EQ(done->outcome, NetworkOutcome::kPrepared);
+        EXPECT_EQ(done->outcome, cluster::Ending::kPrepared);
         EXPECT_EQ(own.phase(), "ring");
         EXPECT_EQ(sum(comm), 6);
     });

@@ -25,7 +25,7 @@ using transport::TransportKind;
 
 /// A group of threads, each on the host that `places` says; `body` sees every rank's outcome.
 void meet_at(const std::vector<Place>& places, const std::vector<int>& megabits,
-             const std::function<void(Rank, Result<std::shared_ptr<Communicator>>&)>& body) {
+             const std::function<void(Rank, Result<std::shared_ptr<CommunicatorImpl>>&)>& body) {
     const auto store = std::make_shared<fakes::MemoryStore>();
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < places.size(); ++i)
@@ -33,13 +33,13 @@ void meet_at(const std::vector<Place>& places, const std::vector<int>& megabits,
             auto runtime = runtime::Runtime::create(TransportKind::kTcp);
             ASSERT_TRUE(runtime.is_ok()) << runtime.status().to_string();
             auto comm =
-                Communicator::create({.rank = static_cast<Rank>(i),
-                                      .size = static_cast<int>(places.size()),
-                                      .store = store,
-                                      .timeout = std::chrono::seconds(60),
-                                      .runtime = *runtime,
-                                      .locality = std::make_shared<const bootstrap::Locality>(
-                                          locality_of(places[i], megabits[i]))});
+                CommunicatorImpl::create({.rank = static_cast<Rank>(i),
+                                          .size = static_cast<int>(places.size()),
+                                          .store = store,
+                                          .timeout = std::chrono::seconds(60),
+                                          .runtime = *runtime,
+                                          .locality = std::make_shared<const bootstrap::Locality>(
+                                              locality_of(places[i], megabits[i]))});
             body(static_cast<Rank>(i), comm);
             if (comm.is_ok()) static_cast<void>((*comm)->barrier());
         });
@@ -50,7 +50,7 @@ TEST(JobExchangeTest, EveryRankHasTheSameJob) {
     std::mutex mutex;
     std::vector<std::string> jobs;
     meet_at({{0, 0}, {1, 0}, {0, 1}, {1, 1}}, {10'000, 25'000, 10'000, 25'000},
-            [&](Rank rank, Result<std::shared_ptr<Communicator>>& comm) {
+            [&](Rank rank, Result<std::shared_ptr<CommunicatorImpl>>& comm) {
                 ASSERT_TRUE(comm.is_ok()) << comm.status().to_string();
                 EXPECT_THAT((*comm)->links_counted_on().order, ElementsAre(0, 2, 1, 3));
                 std::vector<float> data(1000, static_cast<float>(rank + 1));
@@ -80,7 +80,7 @@ TEST(JobExchangeTest, EveryRankHasTheSameJob) {
 
 TEST(JobExchangeTest, ASmallerGroupKeepsItsHosts) {
     meet_at({{0, 0}, {1, 0}, {0, 0}, {1, 0}}, {10'000, 10'000, 10'000, 10'000},
-            [&](Rank rank, Result<std::shared_ptr<Communicator>>& comm) {
+            [&](Rank rank, Result<std::shared_ptr<CommunicatorImpl>>& comm) {
                 ASSERT_TRUE(comm.is_ok()) << comm.status().to_string();
                 if (rank == 0) return;
                 const std::vector<Rank> gone{0};

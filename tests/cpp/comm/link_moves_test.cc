@@ -36,10 +36,10 @@ long long segments_sent() {
     return segments;
 }
 
-void barrier(Communicator& comm) { ASSERT_TRUE(comm.barrier().is_ok()); }
+void barrier(CommunicatorImpl& comm) { ASSERT_TRUE(comm.barrier().is_ok()); }
 
 /// One element of each rank for each other.
-Status run_kind(Communicator& comm, CollectiveKind kind) {
+Status run_kind(CommunicatorImpl& comm, CollectiveKind kind) {
     std::vector<std::int32_t> all(static_cast<std::size_t>(comm.size()), comm.rank());
     std::int32_t own = comm.rank();
     const Block one{reinterpret_cast<std::byte*>(&own), 1};
@@ -72,7 +72,7 @@ TEST_P(MessagesOnWireTest, EachOfItsMessagesIsOneSegment) {
     }
     long long sent = 0;
     long long of_barriers = 0;
-    run_ranks(options, [&, kind = kind](Communicator& comm) {
+    run_ranks(options, [&, kind = kind](CommunicatorImpl& comm) {
         const auto count = [&](int calls) {
             barrier(comm);
             const long long before = segments_sent();

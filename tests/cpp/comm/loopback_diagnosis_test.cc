@@ -36,7 +36,7 @@ class LoopbackDiagnosisTest : public ::testing::Test {
     }
 
     static std::size_t index(Rank rank) { return static_cast<std::size_t>(rank); }
-    Communicator& at(Rank rank) { return *ranks_[index(rank)]; }
+    CommunicatorImpl& at(Rank rank) { return *ranks_[index(rank)]; }
     void kill(Rank rank) { fabric_->kill(places_[index(rank)]); }
     static void each(const std::function<void(Rank)>& body) {
         std::vector<std::thread> threads;
@@ -51,24 +51,24 @@ class LoopbackDiagnosisTest : public ::testing::Test {
     }
 
    private:
-    std::shared_ptr<Communicator> join(Rank rank) {
+    std::shared_ptr<CommunicatorImpl> join(Rank rank) {
         std::shared_ptr<transport::Waiter> waiter(transport::Waiter::create().value());
         auto member = std::move(fabric_->join(*waiter).value());
         places_[index(rank)] = std::stoi(member.control->address().doors.front());
-        runtime::Network network{.control = std::move(member.control), .transports = {}};
+        runtime::TransportNetwork network{.control = std::move(member.control), .transports = {}};
         network.transports.push_back(std::move(member.transport));
         auto runtime = runtime::Runtime::with(std::move(waiter), std::move(network)).value();
-        return Communicator::create({.rank = rank,
-                                     .size = kDiagnosedRanks,
-                                     .store = store_,
-                                     .runtime = std::move(runtime)})
+        return CommunicatorImpl::create({.rank = rank,
+                                         .size = kDiagnosedRanks,
+                                         .store = store_,
+                                         .runtime = std::move(runtime)})
             .value();
     }
 
     const std::shared_ptr<LoopbackFabric> fabric_ = LoopbackFabric::create();
     const std::shared_ptr<Store> store_ = std::make_shared<fakes::MemoryStore>();
     std::array<int, kDiagnosedRanks> places_{};  // processes of the fabric, by rank
-    std::array<std::shared_ptr<Communicator>, kDiagnosedRanks> ranks_;
+    std::array<std::shared_ptr<CommunicatorImpl>, kDiagnosedRanks> ranks_;
 };
 
 TEST_F(LoopbackDiagnosisTest, ARankThatDoesNotCallIsNamed) {

@@ -30,7 +30,7 @@ Event must(Result<Event> event) {
 }
 
 TEST(MessagesTest, MessagesOfOneTagKeepTheirOrder) {
-    run_ranks({.size = 2}, [](Communicator& comm) {
+    run_ranks({.size = 2}, [](CommunicatorImpl& comm) {
         const std::vector<std::size_t> lengths{1, 0, 100, 70'000, 3'000'000, 5};
         std::vector<Data> buffers;
         std::vector<Event> events;
@@ -47,7 +47,7 @@ TEST(MessagesTest, MessagesOfOneTagKeepTheirOrder) {
 }
 
 TEST(MessagesTest, TagsMayBeReceivedInAnyOrder) {
-    run_ranks({.size = 2}, [](Communicator& comm) {
+    run_ranks({.size = 2}, [](CommunicatorImpl& comm) {
         constexpr std::size_t kBytes = 2'000'000;  // far more than a link holds
         if (comm.rank() == 0) {
             Data first = data_of(kBytes, 1);
@@ -67,7 +67,7 @@ TEST(MessagesTest, TagsMayBeReceivedInAnyOrder) {
 }
 
 TEST(MessagesTest, AnySourceNamesWhoSent) {
-    run_ranks({.size = 4}, [](Communicator& comm) {
+    run_ranks({.size = 4}, [](CommunicatorImpl& comm) {
         if (comm.rank() != 0) {
             const Data mine = data_of(10, static_cast<unsigned>(comm.rank()));
             EXPECT_TRUE(must(comm.send(0, 3, mine)).wait().is_ok());
@@ -86,7 +86,7 @@ TEST(MessagesTest, AnySourceNamesWhoSent) {
 }
 
 TEST(MessagesTest, ARankCanSendToItself) {
-    run_ranks({.size = 1}, [](Communicator& comm) {
+    run_ranks({.size = 1}, [](CommunicatorImpl& comm) {
         const Data sent = data_of(1000, 9);
         Data into(1000);
         const Event receive = must(comm.receive(0, 5, into));
@@ -97,7 +97,7 @@ TEST(MessagesTest, ARankCanSendToItself) {
 }
 
 TEST(MessagesTest, AnotherLengthIsAMismatchAndHarmsNobody) {
-    run_ranks({.size = 2}, [](Communicator& comm) {
+    run_ranks({.size = 2}, [](CommunicatorImpl& comm) {
         Data buffer = data_of(comm.rank() == 0 ? 100 : 99, 4);
         const Event event =
             must(comm.rank() == 0 ? comm.send(1, 1, buffer) : comm.receive(0, 1, buffer));
@@ -111,7 +111,7 @@ TEST(MessagesTest, AnotherLengthIsAMismatchAndHarmsNobody) {
 }
 
 TEST(MessagesTest, AReceiveThatNobodyAnswersTimesOutAndNamesThePeer) {
-    run_ranks({.size = 2}, [](Communicator& comm) {
+    run_ranks({.size = 2}, [](CommunicatorImpl& comm) {
         if (comm.rank() == 1) {
             Data into(4);
             const Status status =
@@ -125,7 +125,7 @@ TEST(MessagesTest, AReceiveThatNobodyAnswersTimesOutAndNamesThePeer) {
 }
 
 TEST(MessagesTest, ACollectivePassesAMessageThatWaits) {
-    run_ranks({.size = 2}, [](Communicator& comm) {
+    run_ranks({.size = 2}, [](CommunicatorImpl& comm) {
         Data buffer = comm.rank() == 0 ? data_of(5'000'000, 6) : Data(5'000'000);
         Event event;
         if (comm.rank() == 0) event = must(comm.send(1, 1, buffer));
@@ -137,7 +137,7 @@ TEST(MessagesTest, ACollectivePassesAMessageThatWaits) {
 }
 
 TEST(MessagesTest, AbortFreesWhoWaits) {
-    run_ranks({.size = 2}, [](Communicator& comm) {
+    run_ranks({.size = 2}, [](CommunicatorImpl& comm) {
         if (comm.rank() == 0) return;
         Data into(4);
         const Event event = must(comm.receive(0, 1, into));
@@ -152,7 +152,7 @@ TEST(MessagesTest, AbortFreesWhoWaits) {
 TEST(MessagesTest, WhatIsAbortedWhileItIsWaitedForHasNotTimedOut) {
     constexpr int kMessages = 200;
     for (int round = 0; round < 50; ++round)
-        run_ranks({.size = 1}, [](Communicator& comm) {
+        run_ranks({.size = 1}, [](CommunicatorImpl& comm) {
             std::vector<Data> into(kMessages, Data(4));
             std::vector<Event> events;
             for (int tag = 0; tag < kMessages; ++tag)

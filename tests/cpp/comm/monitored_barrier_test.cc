@@ -9,7 +9,7 @@ namespace pccl::comm {
 namespace {
 
 TEST(MonitoredBarrierTest, PassesWhenAllArriveAndNamesWhoDoesNot) {
-    run_ranks({.size = 3}, [](Communicator& comm) {
+    run_ranks({.size = 3}, [](CommunicatorImpl& comm) {
         EXPECT_TRUE(comm.monitored_barrier(std::chrono::seconds(60), false).is_ok());
         if (comm.rank() == 2) return;
         const Status status = comm.monitored_barrier(std::chrono::seconds(3), true);

@@ -12,7 +12,7 @@ namespace pccl::comm {
 namespace {
 
 NetworkReport report_of(std::size_t switches) {
-    NetworkReport report{.outcome = NetworkOutcome::kRolledBack,
+    NetworkReport report{.outcome = cluster::Ending::kRolledBack,
                          .reason = Status::unavailable("switch one: no light comes in at port 3"),
                          .total = std::chrono::milliseconds(31),
                          .dark = std::chrono::milliseconds(7),
@@ -31,7 +31,7 @@ NetworkReport report_of(std::size_t switches) {
 TEST(NetworkReportTest, ReachesOtherRanksWithoutTheCircuits) {
     const auto read = decode_report(encode(report_of(2), Switching::kLongestReport));
     ASSERT_TRUE(read.is_ok()) << read.status().to_string();
-    EXPECT_EQ(read->outcome, NetworkOutcome::kRolledBack);
+    EXPECT_EQ(read->outcome, cluster::Ending::kRolledBack);
     EXPECT_EQ(read->reason.code(), StatusCode::kUnavailable);
     EXPECT_EQ(read->reason.message(), "switch one: no light comes in at port 3");
     EXPECT_EQ(read->total, std::chrono::milliseconds(31));
@@ -56,7 +56,7 @@ TEST(NetworkReportTest, LeavesOutTheSwitchesWhereTheyDoNotFit) {
     EXPECT_LE(bytes.size(), Switching::kLongestReport);
     const auto read = decode_report(bytes);
     ASSERT_TRUE(read.is_ok()) << read.status().to_string();
-    EXPECT_EQ(read->outcome, NetworkOutcome::kRolledBack);
+    EXPECT_EQ(read->outcome, cluster::Ending::kRolledBack);
     EXPECT_TRUE(read->switches.empty());
     EXPECT_GT(read->reason.message().size(), 100U);
 }

@@ -13,16 +13,16 @@
 namespace pccl::comm {
 namespace {
 
-std::shared_ptr<Communicator> borrowed(Communicator& comm) {
-    return {&comm, [](Communicator*) {}};
+std::shared_ptr<CommunicatorImpl> borrowed(CommunicatorImpl& comm) {
+    return {&comm, [](CommunicatorImpl*) {}};
 }
 
 TEST(OperatorTest, ExecutesAgainAndAgain) {
-    run_ranks({.size = 3}, [](Communicator& comm) {
+    run_ranks({.size = 3}, [](CommunicatorImpl& comm) {
         std::vector<float> values(100);
         const Block block = block_of(values);
         const auto sum =
-            Operator::create(borrowed(comm), {.inputs = {&block, 1}, .outputs = {&block, 1}});
+            OperatorImpl::create(borrowed(comm), {.inputs = {&block, 1}, .outputs = {&block, 1}});
         ASSERT_TRUE(sum.is_ok()) << sum.status().to_string();
         for (int round = 1; round <= 3; ++round) {
             values.assign(100, static_cast<float>(round));
@@ -41,7 +41,7 @@ TEST(OperatorTest, ExecutesAgainAndAgain) {
 }
 
 TEST(OperatorTest, KeepsWhatItWasMadeOf) {
-    run_ranks({.size = 2}, [](Communicator& comm) {
+    run_ranks({.size = 2}, [](CommunicatorImpl& comm) {
         std::vector<float> mine(10, static_cast<float>(comm.rank() + 1));
         std::vector<float> all(20);
         auto gather = [&] {
@@ -49,13 +49,13 @@ TEST(OperatorTest, KeepsWhatItWasMadeOf) {
             const Block input = block_of(mine);
             const std::vector<Block> outputs{{block_of(all).data, 10},
                                              {block_of(all).data + 10 * sizeof(float), 10}};
-            return Operator::create(borrowed(comm), {.kind = CollectiveKind::kAllGather,
-                                                     .inputs = {&input, 1},
-                                                     .outputs = outputs,
-                                                     .algorithm = algorithm});
+            return OperatorImpl::create(borrowed(comm), {.kind = CollectiveKind::kAllGather,
+                                                         .inputs = {&input, 1},
+                                                         .outputs = outputs,
+                                                         .algorithm = algorithm});
         }();
         ASSERT_TRUE(gather.is_ok()) << gather.status().to_string();
-        const Operator moved = std::move(*gather);
+        const OperatorImpl moved = std::move(*gather);
         EXPECT_EQ(moved.collective().algorithm, "ring");
         ASSERT_TRUE(moved.run().is_ok());
         EXPECT_EQ(all.front(), 1.0F);
@@ -64,13 +64,13 @@ TEST(OperatorTest, KeepsWhatItWasMadeOf) {
 }
 
 TEST(OperatorTest, IsCheckedBeforeAnythingIsSent) {
-    run_ranks({.size = 2}, [](Communicator& comm) {
+    run_ranks({.size = 2}, [](CommunicatorImpl& comm) {
         std::vector<float> values(10);
         const Block block = block_of(values);
         const auto refusal = [&](Collective collective) {
             collective.inputs = {&block, 1};
             collective.outputs = {&block, 1};
-            return Operator::create(borrowed(comm), collective).status();
+            return OperatorImpl::create(borrowed(comm), collective).status();
         };
         EXPECT_EQ(refusal({.kind = CollectiveKind::kBroadcast, .root = 2}).code(),
                   StatusCode::kInvalidArgument);

@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 
 constexpr int kScheduleRanks = 3;
 
-std::vector<std::int64_t> sum_of(Communicator& comm, std::size_t count) {
+std::vector<std::int64_t> sum_of(CommunicatorImpl& comm, std::size_t count) {
     std::vector<std::int64_t> data(count);
     std::iota(data.begin(), data.end(), comm.rank() * 1000);
     const Block block{reinterpret_cast<std::byte*>(data.data()), count};
@@ -44,7 +44,7 @@ TEST_P(OwnScheduleTest, GivesWhatTheBuiltInOnesGive) {
             RanksOptions options = with_star(kScheduleRanks);
             options.transports = GetParam();
             options.algorithm = algorithm;
-            run_ranks(options, [&](Communicator& comm) {
+            run_ranks(options, [&](CommunicatorImpl& comm) {
                 found[static_cast<std::size_t>(comm.rank())].push_back(sum_of(comm, count));
             });
         }
@@ -61,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(Transports, OwnScheduleTest,
                                            transport::TransportKind::kTcp));
 
 TEST(OwnSchedulesTest, AreExplainedBesideTheOthers) {
-    run_ranks(with_star(kScheduleRanks), [](Communicator& comm) {
+    run_ranks(with_star(kScheduleRanks), [](CommunicatorImpl& comm) {
         const auto ways = comm.explain(CollectiveKind::kAllReduce, 1024).value();
         const auto chosen = std::ranges::find_if(ways, &Prediction::is_chosen);
         ASSERT_NE(chosen, ways.end());
@@ -71,7 +71,7 @@ TEST(OwnSchedulesTest, AreExplainedBesideTheOthers) {
 }
 
 TEST(OwnSchedulesTest, ForAnotherNumberOfRanksAreRefusedWithTheReason) {
-    run_ranks(with_star(2), [](Communicator& comm) {
+    run_ranks(with_star(2), [](CommunicatorImpl& comm) {
         const Status status = comm.explain(CollectiveKind::kAllReduce, 1024).status();
         EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
         EXPECT_THAT(status.message(), HasSubstr("star all_reduce is for 3 ranks, not 2"));

@@ -69,7 +69,7 @@ class Program {
             if (in_world(rank) == self_) continue;
             const auto answer = query(rank);
             const bool is_here =
-                answer.is_ok() && answer->shrinking.stage != Shrinking::Stage::kDecided;
+                answer.is_ok() && answer->shrinking.stage != Shrinking::ShrinkStage::kDecided;
             if (!is_here) out.insert(rank);
             if (is_here)
                 out.insert(answer->shrinking.left_out.begin(), answer->shrinking.left_out.end());

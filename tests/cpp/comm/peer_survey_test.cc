@@ -17,8 +17,8 @@ namespace {
 
 TEST_P(ShrinkTest, ASurveyReportsLivingRanks) {
     std::atomic<bool> has_left{false};
-    std::atomic<bool> has_queried{false};
-    run_ranks({.size = 3, .transports = GetParam()}, [&](Communicator& comm) {
+    std::atomic<bool> has_asked{false};
+    run_ranks({.size = 3, .transports = GetParam()}, [&](CommunicatorImpl& comm) {
         EXPECT_EQ(reduced_over(comm), 3.0F);
         if (comm.rank() == 2) {
             EXPECT_TRUE(comm.shutdown().is_ok());
@@ -29,9 +29,9 @@ TEST_P(ShrinkTest, ASurveyReportsLivingRanks) {
         while (!has_left) std::this_thread::yield();
         const auto peers = comm.survey(std::chrono::seconds(60)).value();
         ASSERT_EQ(peers.size(), 3U);
-        EXPECT_EQ(peers[1].state, PeerHealth::State::kHere);
+        EXPECT_EQ(peers[1].state, SurveyedPeer::Liveness::kHere);
         EXPECT_EQ(peers[1].last_sign, Duration::zero());
-        EXPECT_EQ(peers[2].state, PeerHealth::State::kGone);
+        EXPECT_EQ(peers[2].state, SurveyedPeer::Liveness::kGone);
         // The all_reduce needed it.
         ASSERT_TRUE(peers[2].last_sign.has_value());
         EXPECT_GT(*peers[2].last_sign, Duration::zero());

@@ -28,7 +28,7 @@ TEST(RankStatusTest, ComesBack) {
                                                       .operation = "all_reduce #1",
                                                       .sequence = 1,
                                                       .awaited = {0}},
-                                 .shrinking = {.stage = Shrinking::Stage::kDoubtful,
+                                 .shrinking = {.stage = Shrinking::ShrinkStage::kDoubtful,
                                                .lost = 2,
                                                .call = {1},
                                                .list = {2},
@@ -69,7 +69,7 @@ TEST(RankStatusTest, TheLongestFitsIntoAnAnswer) {
         .gpu_awaited = many,
         .recent = std::vector(1000, call(kBroadcast, 8, 1)),
         .other_group_wait = {.name = endless, .operation = endless, .awaited = many},
-        .shrinking = {.stage = Shrinking::Stage::kDecided, .left_out = many}};
+        .shrinking = {.stage = Shrinking::ShrinkStage::kDecided, .left_out = many}};
     const std::string bytes = most.serialise();
     EXPECT_LE(bytes.size(), transport::kLongestAnswer);
     EXPECT_TRUE(RankStatus::parse(bytes).is_ok());

@@ -28,22 +28,22 @@ std::shared_ptr<PhaseNetwork> network_of(Rank rank, const RanksOptions& options)
 
 }  // namespace
 
-void run_ranks(const RanksOptions& options, const std::function<void(Communicator&)>& body) {
+void run_ranks(const RanksOptions& options, const std::function<void(CommunicatorImpl&)>& body) {
     const auto store = std::make_shared<fakes::MemoryStore>();
     std::vector<std::thread> threads;
     for (Rank rank = 0; rank < options.size; ++rank) {
         threads.emplace_back([&, rank] {
             auto runtime = runtime::Runtime::create(options.transports);
             ASSERT_TRUE(runtime.is_ok()) << runtime.status().to_string();
-            auto comm = Communicator::create({.rank = rank,
-                                              .size = options.size,
-                                              .store = store,
-                                              .timeout = options.timeout,
-                                              .algorithm = options.algorithm,
-                                              .catalogue = options.catalogue,
-                                              .runtime = *runtime,
-                                              .locality = locality_of_rank(rank, options),
-                                              .network = network_of(rank, options)});
+            auto comm = CommunicatorImpl::create({.rank = rank,
+                                                  .size = options.size,
+                                                  .store = store,
+                                                  .timeout = options.timeout,
+                                                  .algorithm = options.algorithm,
+                                                  .catalogue = options.catalogue,
+                                                  .runtime = *runtime,
+                                                  .locality = locality_of_rank(rank, options),
+                                                  .network = network_of(rank, options)});
             ASSERT_TRUE(comm.is_ok()) << comm.status().to_string();
             body(**comm);
             // Leaving early must not cut off a peer that still reads.

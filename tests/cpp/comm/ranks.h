@@ -26,6 +26,6 @@ struct RanksOptions {
 };
 
 /// Fails the running test where a communicator cannot be made; returns when all ranks are through.
-void run_ranks(const RanksOptions& options, const std::function<void(Communicator&)>& body);
+void run_ranks(const RanksOptions& options, const std::function<void(CommunicatorImpl&)>& body);
 
 }  // namespace pccl::comm

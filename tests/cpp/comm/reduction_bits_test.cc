@@ -94,7 +94,8 @@ bool is_right(DataType type, ReduceOp op, const std::vector<std::byte>& got,
 }
 
 /// Runs one collective, compares this rank's part of the result, and returns it.
-std::vector<std::byte> reduce(Communicator& comm, CollectiveKind kind, DataType type, ReduceOp op) {
+std::vector<std::byte> reduce(CommunicatorImpl& comm, CollectiveKind kind, DataType type,
+                              ReduceOp op) {
     const auto ranks = static_cast<std::size_t>(comm.size());
     const auto self = static_cast<std::size_t>(comm.rank());
     const bool scatters = kind == CollectiveKind::kReduceScatter;
@@ -147,16 +148,17 @@ TEST_P(ReductionBitsTest, AreTheSameOnAllRanksByEveryAlgorithm) {
     for (std::size_t i = 0; i < algorithms_of(CollectiveKind::kAllReduce).size(); ++i) {
         SCOPED_TRACE(ith_algorithms(i));
         std::vector<std::vector<std::byte>> of_ranks(static_cast<std::size_t>(GetParam()));
-        run_ranks({.size = GetParam(), .algorithm = ith_algorithms(i)}, [&](Communicator& comm) {
-            auto& mine = of_ranks[static_cast<std::size_t>(comm.rank())];
-            for (const CollectiveKind kind : kReducingKinds)
-                for (const DataType type : kTypes)
-                    for (const ReduceOp op : kOps) {
-                        const auto result = reduce(comm, kind, type, op);
-                        if (kind == CollectiveKind::kAllReduce)
-                            mine.insert(mine.end(), result.begin(), result.end());
-                    }
-        });
+        run_ranks({.size = GetParam(), .algorithm = ith_algorithms(i)},
+                  [&](CommunicatorImpl& comm) {
+                      auto& mine = of_ranks[static_cast<std::size_t>(comm.rank())];
+                      for (const CollectiveKind kind : kReducingKinds)
+                          for (const DataType type : kTypes)
+                              for (const ReduceOp op : kOps) {
+                                  const auto result = reduce(comm, kind, type, op);
+                                  if (kind == CollectiveKind::kAllReduce)
+                                      mine.insert(mine.end(), result.begin(), result.end());
+                              }
+                  });
         for (const auto& theirs : of_ranks) EXPECT_EQ(theirs, of_ranks.front());
     }
 }

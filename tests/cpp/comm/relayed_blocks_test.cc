@@ -36,7 +36,7 @@ struct Exchange {
     std::vector<Values> outputs{};
     std::vector<Values> expected{};
 
-    Status run(Communicator& comm, CollectiveKind kind, Rank root) {
+    Status run(CommunicatorImpl& comm, CollectiveKind kind, Rank root) {
         const auto in = blocks_of(inputs);
         const auto out = blocks_of(outputs);
         return comm.run(
@@ -44,7 +44,8 @@ struct Exchange {
     }
 };
 
-Exchange exchange_of(const Communicator& comm, CollectiveKind kind, Rank root, std::size_t count) {
+Exchange exchange_of(const CommunicatorImpl& comm, CollectiveKind kind, Rank root,
+                     std::size_t count) {
     Exchange made;
     const auto give = [&](Rank to) {
         made.inputs.push_back(relayed_values(comm.rank(), to, count));
@@ -82,7 +83,7 @@ class RelayedBlocksTest
 };
 
 TEST_P(RelayedBlocksTest, BringsEachBlockToItsPlace) {
-    run_ranks(options(), [kind = wanted().kind](Communicator& comm) {
+    run_ranks(options(), [kind = wanted().kind](CommunicatorImpl& comm) {
         const Rank roots = schedule::is_rooted(kind) ? comm.size() : 1;
         for (Rank root = 0; root < roots; ++root) {
             for (const std::size_t count : kLengths) {
@@ -105,7 +106,7 @@ INSTANTIATE_TEST_SUITE_P(
                        ::testing::Values(2, 3, 6, 8)));
 
 TEST(RelayedBlocksTest, RefusesBlocksOfSeveralLengthsBeforeAnythingIsSent) {
-    run_ranks({.algorithm = "all_to_all=bruck"}, [](Communicator& comm) {
+    run_ranks({.algorithm = "all_to_all=bruck"}, [](CommunicatorImpl& comm) {
         Exchange exchange = exchange_of(comm, CollectiveKind::kAllToAll, 0, 10);
         exchange.inputs[comm.rank() == 0 ? 1U : 0U].resize(7);
         const Status status = exchange.run(comm, CollectiveKind::kAllToAll, 0);
@@ -118,8 +119,8 @@ TEST(RelayedBlocksTest, RefusesBlocksOfSeveralLengthsBeforeAnythingIsSent) {
     });
 }
 
-TEST(RelayedBlocksTest, RanksThatDisagreeAboutTheLengthAreNotified) {
-    run_ranks({.size = 3, .algorithm = "all_to_all=bruck"}, [](Communicator& comm) {
+TEST(RelayedBlocksTest, RanksThatDisagreeAboutTheLengthHearOfIt) {
+    run_ranks({.size = 3, .algorithm = "all_to_all=bruck"}, [](CommunicatorImpl& comm) {
         Exchange exchange =
             exchange_of(comm, CollectiveKind::kAllToAll, 0, comm.rank() == 1 ? 20 : 10);
         const Status status = exchange.run(comm, CollectiveKind::kAllToAll, 0);

@@ -23,7 +23,7 @@ TEST_P(RingSumsTest, AreAddedInTheProgramsOrderWhateverTheWindows) {
                                .catalogue = schedule::testing::with_lone_ring(ranks)};
     for (const std::size_t count : {std::size_t{33}, std::size_t{1000}, std::size_t{3'000'001}}) {
         const auto wanted = schedule::testing::ring_sums(ranks, count);
-        run_ranks(options, [&](Communicator& comm) {
+        run_ranks(options, [&](CommunicatorImpl& comm) {
             auto data = schedule::testing::floats_of(comm.rank(), count);
             const Block block{reinterpret_cast<std::byte*>(data.data()), count};
             const Status status = comm.run(

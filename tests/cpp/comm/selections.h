@@ -16,7 +16,7 @@ namespace pccl::comm {
 inline constexpr std::size_t kBuffer = 1 * kMiB;
 
 inline Selector selector_of(Rank rank, int ranks, std::size_t buffer_bytes,
-                            Preferences preferences = {}) {
+                            SelectionPreferences preferences = {}) {
     const auto parts = static_cast<std::size_t>(ranks);
     return {rank,
             {.reach = {.ranks = ranks,

@@ -20,7 +20,8 @@ namespace {
 // So much at a time that every few bytes take a round of all ranks.
 constexpr std::size_t kTinyBuffer = 1 * kKiB;
 
-bool is_over_shm(std::size_t buffer_bytes, std::size_t bytes, Preferences preferences = {}) {
+bool is_over_shm(std::size_t buffer_bytes, std::size_t bytes,
+                 SelectionPreferences preferences = {}) {
     Selector selector = selector_of(0, 4, buffer_bytes, std::move(preferences));
     const Decision decision = decision_of(selector, CollectiveKind::kAllReduce, 4, bytes);
     EXPECT_EQ(decision.header.over == abi::Over::kShm, decision.is_on_shm());

@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 using transport::TransportKind;
 
 TEST_P(ShrinkTest, ThoseWhoStayGoOnInTheSameOrder) {
-    run_ranks({.size = 4, .transports = GetParam()}, [](Communicator& comm) {
+    run_ranks({.size = 4, .transports = GetParam()}, [](CommunicatorImpl& comm) {
         EXPECT_EQ(reduced_over(comm), 4.0F);
         const Rank excluded = 1;
         if (comm.rank() == excluded) return;
@@ -33,7 +33,7 @@ TEST_P(ShrinkTest, ThoseWhoStayGoOnInTheSameOrder) {
 }
 
 TEST_P(ShrinkTest, WorksOnAGroupThatIsBroken) {
-    run_ranks({.size = 3, .transports = GetParam()}, [](Communicator& comm) {
+    run_ranks({.size = 3, .transports = GetParam()}, [](CommunicatorImpl& comm) {
         EXPECT_EQ(reduced_over(comm), 3.0F);
         comm.abort(Status::aborted("a test"));
         const Rank excluded = 2;
@@ -47,7 +47,7 @@ TEST_P(ShrinkTest, WorksOnAGroupThatIsBroken) {
 }
 
 TEST_P(ShrinkTest, NamesARankThatDoesNotShrinkAlike) {
-    run_ranks({.size = 3, .transports = GetParam()}, [](Communicator& comm) {
+    run_ranks({.size = 3, .transports = GetParam()}, [](CommunicatorImpl& comm) {
         EXPECT_EQ(reduced_over(comm), 3.0F);
         if (comm.rank() != 0) return;
         const Rank excluded = 2;
@@ -59,7 +59,7 @@ TEST_P(ShrinkTest, NamesARankThatDoesNotShrinkAlike) {
 }
 
 TEST_P(ShrinkTest, RefusesToLeaveOutWhoIsNotThereOrItself) {
-    run_ranks({.size = 2, .transports = GetParam()}, [](Communicator& comm) {
+    run_ranks({.size = 2, .transports = GetParam()}, [](CommunicatorImpl& comm) {
         for (const Rank wrong : {-1, 2, comm.rank()})
             EXPECT_EQ(comm.shrink({&wrong, 1}, {}).status().code(), StatusCode::kInvalidArgument);
         EXPECT_EQ(reduced_over(comm), 2.0F);
@@ -72,14 +72,14 @@ INSTANTIATE_TEST_SUITE_P(, ShrinkTest, ::testing::Values(TransportKind::kShm, Tr
 /// Ranks on hosts of their own, which come to a shrink when the test lets them.
 class ShrinkAcrossHostsTest : public ::testing::Test {
    protected:
-    using Shrunk = Result<std::shared_ptr<Communicator>>;
+    using Shrunk = Result<std::shared_ptr<CommunicatorImpl>>;
     const RanksOptions four_{
         .size = 4, .transports = TransportKind::kTcp, .on_hosts_of_their_own = true};
 };
 
 TEST_F(ShrinkAcrossHostsTest, NobodyGoesOnWithOneThatDiedBeforeAllWereThere) {
     std::atomic<bool> has_died{false};
-    run_ranks(four_, [&](Communicator& comm) {
+    run_ranks(four_, [&](CommunicatorImpl& comm) {
         EXPECT_EQ(reduced_over(comm), 4.0F);
         const std::vector<Rank> excluded{3};
         if (comm.rank() == 3) return;
@@ -107,7 +107,7 @@ TEST_F(ShrinkAcrossHostsTest, NobodyGoesOnWithOneThatDiedBeforeAllWereThere) {
 
 TEST_F(ShrinkAcrossHostsTest, OneHalfOfAGroupThatFallsApartGoesOn) {
     std::atomic<int> gone_on{0};
-    run_ranks(four_, [&](Communicator& comm) {
+    run_ranks(four_, [&](CommunicatorImpl& comm) {
         EXPECT_EQ(reduced_over(comm), 4.0F);
         const bool is_first_half = comm.rank() < 2;
         const std::vector<Rank> others = is_first_half ? std::vector{2, 3} : std::vector{0, 1};

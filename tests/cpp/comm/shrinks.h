@@ -13,7 +13,7 @@ using transport::TransportKind;
 
 class ShrinkTest : public ::testing::TestWithParam<TransportKind> {};
 
-inline float reduced_over(Communicator& comm) {
+inline float reduced_over(CommunicatorImpl& comm) {
     float value = 1.0F;
     const Block block{reinterpret_cast<std::byte*>(&value), 1};
     const Status status = comm.run({.inputs = {&block, 1}, .outputs = {&block, 1}});

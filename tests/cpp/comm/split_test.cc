@@ -18,7 +18,7 @@ using transport::TransportKind;
 class SplitTest : public ::testing::TestWithParam<TransportKind> {};
 
 /// What each rank of the group gives, in the order of its ranks.
-std::vector<int> gathered_over(Communicator& comm, int value) {
+std::vector<int> gathered_over(CommunicatorImpl& comm, int value) {
     std::vector<int> all(static_cast<std::size_t>(comm.size()));
     const Block input{reinterpret_cast<std::byte*>(&value), 1};
     std::vector<Block> outputs;
@@ -32,7 +32,7 @@ std::vector<int> gathered_over(Communicator& comm, int value) {
 }
 
 TEST_P(SplitTest, RanksOfOneColorAreInTheOrderOfTheirKeysAndThenOfRanks) {
-    run_ranks({.size = 5, .transports = GetParam()}, [](Communicator& comm) {
+    run_ranks({.size = 5, .transports = GetParam()}, [](CommunicatorImpl& comm) {
         // Of color 0: ranks 0, 2 and 4, the last one first; of color 1: 1 and 3, of one key.
         const int color = comm.rank() % 2;
         const auto half = comm.split(color, comm.rank() == 4 ? -1 : 7);
@@ -45,7 +45,7 @@ TEST_P(SplitTest, RanksOfOneColorAreInTheOrderOfTheirKeysAndThenOfRanks) {
 }
 
 TEST_P(SplitTest, WhoGivesNoColorIsInNoGroup) {
-    run_ranks({.size = 3, .transports = GetParam()}, [](Communicator& comm) {
+    run_ranks({.size = 3, .transports = GetParam()}, [](CommunicatorImpl& comm) {
         const bool takes_part = comm.rank() != 1;
         const auto rest = comm.split(takes_part ? std::optional(3) : std::nullopt, 0);
         ASSERT_TRUE(rest.is_ok()) << rest.status().to_string();
@@ -56,7 +56,7 @@ TEST_P(SplitTest, WhoGivesNoColorIsInNoGroup) {
 }
 
 TEST_P(SplitTest, GroupsOfOneColorMeetApartEachTime) {
-    run_ranks({.size = 2, .transports = GetParam()}, [](Communicator& comm) {
+    run_ranks({.size = 2, .transports = GetParam()}, [](CommunicatorImpl& comm) {
         const auto first = comm.split(0, comm.rank());
         const auto second = comm.split(0, -comm.rank());
         ASSERT_TRUE(first.is_ok()) << first.status().to_string();
@@ -70,7 +70,7 @@ TEST_P(SplitTest, GroupsOfOneColorMeetApartEachTime) {
 }
 
 TEST_P(SplitTest, ANegativeColorIsRefusedBeforeAnythingIsSent) {
-    run_ranks({.size = 2, .transports = GetParam()}, [](Communicator& comm) {
+    run_ranks({.size = 2, .transports = GetParam()}, [](CommunicatorImpl& comm) {
         const auto none = comm.split(-1, 0);
         EXPECT_EQ(none.status().code(), StatusCode::kInvalidArgument);
         EXPECT_EQ(comm.sequence(), 0U);

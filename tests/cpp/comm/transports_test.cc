@@ -20,7 +20,7 @@ using ::testing::Each;
 class TransportsTest : public ::testing::TestWithParam<transport::TransportFlags> {};
 
 TEST_P(TransportsTest, CarryCollectivesAndMessages) {
-    run_ranks({.size = 3, .transports = GetParam()}, [](Communicator& comm) {
+    run_ranks({.size = 3, .transports = GetParam()}, [](CommunicatorImpl& comm) {
         for (const std::size_t count : {std::size_t{1}, std::size_t{300'000}}) {
             std::vector<float> values(count, static_cast<float>(comm.rank()));
             const Block block = block_of(values);
@@ -62,7 +62,7 @@ TEST(TransportsTest, SomePairsOverShmAndOthersOverTcpInOneJob) {
                                      : transport::TransportFlags::all();
             auto runtime = runtime::Runtime::create(allowed);
             ASSERT_TRUE(runtime.is_ok());
-            auto comm = Communicator::create(
+            auto comm = CommunicatorImpl::create(
                 {.rank = rank, .size = 3, .store = store, .runtime = *runtime});
             ASSERT_TRUE(comm.is_ok()) << comm.status().to_string();
             std::vector<float> values(200'000, 1.0F);

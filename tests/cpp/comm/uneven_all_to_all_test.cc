@@ -35,7 +35,7 @@ Values sent_in_call(int call, Rank from, Rank to) {
     return values;
 }
 
-void exchange_all(Communicator& comm, int call) {
+void exchange_all(CommunicatorImpl& comm, int call) {
     std::vector<Values> inputs;
     std::vector<Values> outputs;
     for (Rank peer = 0; peer < comm.size(); ++peer) {
@@ -59,7 +59,7 @@ class UnevenAllToAllTest
 TEST_P(UnevenAllToAllTest, BringsEachBlockToItsPlace) {
     const auto& [algorithm, transport, size] = GetParam();
     run_ranks({.size = size, .transports = transport, .algorithm = "all_to_all=" + algorithm},
-              [](Communicator& comm) {
+              [](CommunicatorImpl& comm) {
                   for (int call = 0; call < 12; ++call) exchange_all(comm, call);
               });
 }

@@ -43,14 +43,14 @@ Values uneven_sum(int call, int ranks, Rank owner) {
     return sum;
 }
 
-Status run_uneven(Communicator& comm, CollectiveKind kind, std::vector<Values>& inputs,
+Status run_uneven(CommunicatorImpl& comm, CollectiveKind kind, std::vector<Values>& inputs,
                   std::vector<Values>& outputs) {
     const auto in = blocks_of(inputs);
     const auto out = blocks_of(outputs);
     return comm.run({.kind = kind, .type = DataType::kInt32, .inputs = in, .outputs = out});
 }
 
-void scatter_sums(Communicator& comm, int call) {
+void scatter_sums(CommunicatorImpl& comm, int call) {
     const Rank self = comm.rank();
     std::vector<Values> inputs;
     for (Rank owner = 0; owner < comm.size(); ++owner) inputs.push_back(part(call, self, owner));
@@ -70,7 +70,7 @@ void scatter_sums(Communicator& comm, int call) {
     EXPECT_EQ(inputs[static_cast<std::size_t>(self)], outputs.front()) << "call " << call;
 }
 
-void gather_all(Communicator& comm, int call) {
+void gather_all(CommunicatorImpl& comm, int call) {
     std::vector<Values> inputs{part(call, comm.rank(), comm.rank())};
     std::vector<Values> outputs;
     for (Rank owner = 0; owner < comm.size(); ++owner)
@@ -83,7 +83,7 @@ void gather_all(Communicator& comm, int call) {
 
 void exchange_blocks(const RanksOptions& options, CollectiveKind kind) {
     SCOPED_TRACE(std::to_string(options.size) + " ranks, " + options.algorithm);
-    run_ranks(options, [kind](Communicator& comm) {
+    run_ranks(options, [kind](CommunicatorImpl& comm) {
         for (int call = 0; call < 6; ++call)
             kind == CollectiveKind::kAllGather ? gather_all(comm, call) : scatter_sums(comm, call);
     });
@@ -125,7 +125,7 @@ TEST(UnevenBlocksOfPatTest, AreRightWithAnyNumberOfThemInAMessage) {
 
 TEST(UnevenBlocksOfPatTest, OfHalvesAreAddedInFloats) {
     constexpr int kRanks = 5;
-    run_ranks({.size = kRanks, .algorithm = "reduce_scatter=pat"}, [](Communicator& comm) {
+    run_ranks({.size = kRanks, .algorithm = "reduce_scatter=pat"}, [](CommunicatorImpl& comm) {
         std::vector<std::vector<std::uint16_t>> inputs;
         std::vector<Block> in;
         for (Rank owner = 0; owner < kRanks; ++owner)

@@ -38,7 +38,7 @@ TEST(DeviceGroupTest, OneRankCopies) {
 TEST(DeviceGroupTest, OneRankNeedsNoStoreToFail) {
     FakeCudaDriver driver(std::make_shared<FakeGpus>());
     driver.fail("create", Status::resource_exhausted("it is full"));
-    const auto group = DeviceGroup::create({.driver = &driver});
+    const auto group = DeviceGroupImpl::create({.driver = &driver});
     EXPECT_EQ(group.status().code(), StatusCode::kUnsupported);
     EXPECT_THAT(group.status().message(), HasSubstr("it is full"));
 }
@@ -53,7 +53,7 @@ TEST(DeviceGroupTest, AdoptsThreadsThatWatchItsGpu) {
 
 TEST(DeviceGroupTest, WithoutAGpuTheErrorNamesTheShortage) {
     if (sys::cuda::process_driver().is_ok()) GTEST_SKIP() << "this machine has a GPU";
-    const Status status = DeviceGroup::create({}).status();
+    const Status status = DeviceGroupImpl::create({}).status();
     EXPECT_EQ(status.code(), StatusCode::kUnavailable);
     EXPECT_THAT(status.message(), testing::AnyOf(HasSubstr("this build of pccl has no CUDA"),
                                                  HasSubstr("no NVIDIA driver on this machine")));

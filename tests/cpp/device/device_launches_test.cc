@@ -39,7 +39,7 @@ TEST(DeviceGroupTest, WrongCallsAreRefusedBeforeAnythingIsLaunched) {
         wrong = right;
         wrong.kind = CollectiveKind::kAllToAll;
         EXPECT_EQ(code_of(wrong), StatusCode::kInvalidArgument);
-        EXPECT_EQ(code_of(right, {.plan = kernels::Plan{.blocks = 1000}}),
+        EXPECT_EQ(code_of(right, {.plan = kernels::LaunchPlan{.blocks = 1000}}),
                   StatusCode::kInvalidArgument);
         block.data = nullptr;
         EXPECT_EQ(code_of(right), StatusCode::kInvalidArgument);
@@ -51,10 +51,10 @@ TEST(DeviceGroupTest, WrongCallsAreRefusedBeforeAnythingIsLaunched) {
 TEST(DeviceGroupTest, MessagesToNobodyAreRefused) {
     run_device_ranks({.size = 2}, [](DeviceRank& member) {
         std::array<float, 2> x{};
-        const DeviceMessage wrong{.peer = 2, .data = block_of(x).data, .bytes = 8};
+        const PeerMessage wrong{.peer = 2, .data = block_of(x).data, .bytes = 8};
         EXPECT_EQ(member.group.exchange({.sends = {&wrong, 1}}, nullptr).code(),
                   StatusCode::kInvalidArgument);
-        const DeviceMessage empty{.peer = 1, .data = nullptr, .bytes = 0};
+        const PeerMessage empty{.peer = 1, .data = nullptr, .bytes = 0};
         EXPECT_TRUE(member.group.exchange({.receives = {&empty, 1}}, nullptr).is_ok());
     });
 }
@@ -69,7 +69,7 @@ TEST(DeviceGroupTest, AfterAnAbortNothingIsLaunched) {
         const Block block = block_of(x);
         const Collective call{.inputs = {&block, 1}, .outputs = {&block, 1}};
         EXPECT_EQ(member.group.launch(call, nullptr).code(), code);
-        const DeviceMessage message{.peer = 1, .data = block.data, .bytes = 8};
+        const PeerMessage message{.peer = 1, .data = block.data, .bytes = 8};
         EXPECT_EQ(member.group.exchange({.sends = {&message, 1}}, nullptr).code(), code);
         EXPECT_FALSE(member.group.has_given_up());
     });

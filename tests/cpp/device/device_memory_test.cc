@@ -21,7 +21,7 @@ class DeviceMemoryTest : public testing::Test {
 };
 
 TEST_F(DeviceMemoryTest, IsZeroAtFirstAndKeepsWhatIsWritten) {
-    const auto memory = DeviceMemory::allocate(0, 64, &driver_);
+    const auto memory = DeviceMemoryImpl::allocate(0, 64, &driver_);
     ASSERT_TRUE(memory.is_ok()) << memory.status().to_string();
     std::vector<std::byte> seen(64, std::byte{1});
     ASSERT_TRUE((*memory)->read(seen).is_ok());
@@ -35,7 +35,7 @@ TEST_F(DeviceMemoryTest, IsZeroAtFirstAndKeepsWhatIsWritten) {
 }
 
 TEST_F(DeviceMemoryTest, TakesNoMoreThanItHas) {
-    const auto memory = DeviceMemory::allocate(0, 16, &driver_);
+    const auto memory = DeviceMemoryImpl::allocate(0, 16, &driver_);
     ASSERT_TRUE(memory.is_ok());
     std::vector<std::byte> longer(17);
     for (const Status& status : {(*memory)->write(longer), (*memory)->read(longer)}) {
@@ -46,7 +46,7 @@ TEST_F(DeviceMemoryTest, TakesNoMoreThanItHas) {
 
 TEST_F(DeviceMemoryTest, PassesOnWhatTheDriverLacks) {
     driver_.fail("allocate", Status(StatusCode::kResourceExhausted, "out of memory"));
-    EXPECT_EQ(DeviceMemory::allocate(0, 16, &driver_).status().code(),
+    EXPECT_EQ(DeviceMemoryImpl::allocate(0, 16, &driver_).status().code(),
               StatusCode::kResourceExhausted);
 }
 

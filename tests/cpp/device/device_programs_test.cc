@@ -96,7 +96,7 @@ TEST_F(DeviceProgramsTest, TheStateIsInUseUntilPeersHaveTakenAllMessages) {
 }
 
 TEST_F(DeviceProgramsTest, APlanBoundsTheBlocks) {
-    const kernels::Plan few{.blocks = 11, .threads = 256};
+    const kernels::LaunchPlan few{.blocks = 11, .threads = 256};
     const auto ring = programs_.prepare(all_reduce(), named("ring"), few);
     ASSERT_TRUE(ring.is_ok()) << ring.status().to_string();
     EXPECT_EQ(ring->plan, few);
@@ -109,7 +109,8 @@ TEST_F(DeviceProgramsTest, APlanBoundsTheBlocks) {
 
 TEST_F(DeviceProgramsTest, ShortMessagesGoByLLUnlessThePlanHasAnotherProtocol) {
     using enum kernels::Protocol;
-    const auto protocol = [this](std::size_t count, const std::optional<kernels::Plan>& plan) {
+    const auto protocol = [this](std::size_t count,
+                                 const std::optional<kernels::LaunchPlan>& plan) {
         const std::array<Block, 1> blocks{Block{blocks_[0].data, count}};
         const Collective collective{.inputs = blocks, .outputs = blocks};
         const auto run = programs_.prepare(collective, named("ring"), plan);
@@ -123,14 +124,14 @@ TEST_F(DeviceProgramsTest, ShortMessagesGoByLLUnlessThePlanHasAnotherProtocol) {
     EXPECT_EQ(protocol(1, std::nullopt), kLL);
     EXPECT_EQ(protocol(1 << 16, std::nullopt), kLL);
     EXPECT_EQ(protocol(data_.size(), std::nullopt), kDirect);
-    EXPECT_EQ(protocol(1, kernels::Plan{kDirect, 4}), kDirect);
-    EXPECT_EQ(protocol(data_.size(), kernels::Plan{kLL, 4}), kLL);
+    EXPECT_EQ(protocol(1, kernels::LaunchPlan{kDirect, 4}), kDirect);
+    EXPECT_EQ(protocol(data_.size(), kernels::LaunchPlan{kLL, 4}), kLL);
 }
 
 /// A ring's chunk is a fourth of the data.
 TEST_F(DeviceProgramsTest, MessagesOfAMiddlingLengthGoByLL128WhereItsLinesComeWhole) {
     using enum kernels::Protocol;
-    const auto protocols = [this](const DevicePrograms::Options& options) {
+    const auto protocols = [this](const DeviceProgramOptions& options) {
         DevicePrograms programs(options);
         std::vector<kernels::Protocol> found;
         for (const std::size_t chunk : {1, 256, 257, 2048, 2049}) {
@@ -143,7 +144,7 @@ TEST_F(DeviceProgramsTest, MessagesOfAMiddlingLengthGoByLL128WhereItsLinesComeWh
         }
         return found;
     };
-    DevicePrograms::Options options{.driver = driver_, .device = 0, .rank = 1, .size = kRanks};
+    DeviceProgramOptions options{.driver = driver_, .device = 0, .rank = 1, .size = kRanks};
     using Protocols = std::vector<kernels::Protocol>;
     const Protocols without{kLL, kLL, kLL, kDirect, kDirect};
     EXPECT_EQ(protocols(options), without);
@@ -160,14 +161,14 @@ TEST_F(DeviceProgramsTest, MessagesOfAMiddlingLengthGoByLL128WhereItsLinesComeWh
 }
 
 TEST_F(DeviceProgramsTest, APlanOfLL128IsRefusedWhereItsLinesDoNotComeWhole) {
-    const kernels::Plan plan{.protocol = kernels::Protocol::kLL128, .blocks = 8};
+    const kernels::LaunchPlan plan{.protocol = kernels::Protocol::kLL128, .blocks = 8};
     const Status status = programs_.prepare(all_reduce(), named("ring"), plan).status();
     EXPECT_EQ(status.code(), StatusCode::kUnsupported);
     EXPECT_THAT(status.message(), HasSubstr("do not arrive whole between these GPUs"));
 }
 
 TEST_F(DeviceProgramsTest, PlansThatNoScheduleRunsInAreRefused) {
-    const auto refusal = [this](const kernels::Plan& plan) {
+    const auto refusal = [this](const kernels::LaunchPlan& plan) {
         const Status status =
             programs_.prepare(all_reduce(), named("double_binary_tree"), plan).status();
         EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);

@@ -42,7 +42,7 @@ TEST(DeviceGroupTest, RanksMeetAndStateWhatTheyHold) {
 
 /// On a thread for each rank, which makes its group of `options` by itself.
 void run_alone(int size,
-               const std::function<void(FakeCudaDriver&, DeviceGroupOptions options)>& body) {
+               const std::function<void(FakeCudaDriver&, DeviceGroupImplOptions options)>& body) {
     const auto gpus = std::make_shared<FakeGpus>();
     const auto store = std::make_shared<MemoryStore>();
     std::vector<std::thread> threads;
@@ -57,11 +57,11 @@ void run_alone(int size,
 }
 
 TEST(DeviceGroupTest, TheArchitectureAndTheWishesOfRankZeroCountForAll) {
-    run_alone(2, [](FakeCudaDriver& driver, DeviceGroupOptions options) {
+    run_alone(2, [](FakeCudaDriver& driver, DeviceGroupImplOptions options) {
         driver.be_of(options.rank == 0 ? 80 : 100);
         options.preferences.copy_engines = options.rank == 0;
         options.algorithms = options.rank == 0 ? "all_reduce=ring" : "";
-        const auto group = DeviceGroup::create(options);
+        const auto group = DeviceGroupImpl::create(options);
         ASSERT_TRUE(group.is_ok()) << group.status().to_string();
         EXPECT_EQ((*group)->architecture(), 80);
         const auto kernel_of = [&](CollectiveKind kind) {
@@ -74,10 +74,10 @@ TEST(DeviceGroupTest, TheArchitectureAndTheWishesOfRankZeroCountForAll) {
 }
 
 TEST(DeviceGroupTest, RanksThatPreferOtherLaunchesAreNamed) {
-    run_alone(3, [](FakeCudaDriver&, DeviceGroupOptions options) {
+    run_alone(3, [](FakeCudaDriver&, DeviceGroupImplOptions options) {
         options.preferences = {.most_blocks = options.rank == 1 ? 8 : 16,
                                .protocol = kernels::Protocol::kDirect};
-        const Status status = DeviceGroup::create(options).status();
+        const Status status = DeviceGroupImpl::create(options).status();
         EXPECT_EQ(status.code(), StatusCode::kMismatch);
         EXPECT_THAT(status.message(),
                     HasSubstr("rank 1 requests at most 8 blocks and direct protocol, rank 0 "
@@ -106,12 +106,12 @@ TEST_P(WhoIsLate, GetsTheReason) {
 INSTANTIATE_TEST_SUITE_P(Ranks, WhoIsLate, ::testing::Values(0, 1, 2));
 
 TEST(DeviceGroupTest, MoreRanksThanAHeapHasRoomForAreRefused) {
-    const auto group = DeviceGroup::create({.rank = 0, .size = abi::kMostDevices + 1});
+    const auto group = DeviceGroupImpl::create({.rank = 0, .size = abi::kMostDevices + 1});
     EXPECT_EQ(group.status().code(), StatusCode::kUnsupported);
 }
 
 TEST(DeviceGroupTest, AllRanksLearnThatOneMustNotReachItsPeers) {
-    for (const Status& status : outcomes(3, [](DeviceGroupOptions& options, FakeCudaDriver&) {
+    for (const Status& status : outcomes(3, [](DeviceGroupImplOptions& options, FakeCudaDriver&) {
              if (options.rank == 1) options.peer_access = false;
          })) {
         EXPECT_EQ(status.code(), StatusCode::kUnsupported);
@@ -121,7 +121,7 @@ TEST(DeviceGroupTest, AllRanksLearnThatOneMustNotReachItsPeers) {
 
 TEST(DeviceGroupTest, AllRanksLearnThatOneCannotMapItsPeersMemory) {
     for (const Status& status :
-         outcomes(3, [](DeviceGroupOptions& options, FakeCudaDriver& driver) {
+         outcomes(3, [](DeviceGroupImplOptions& options, FakeCudaDriver& driver) {
              if (options.rank == 2) driver.fail("import_memory", Status::unsupported("no access"));
          }))
         EXPECT_EQ(status.code(), StatusCode::kUnsupported) << status.to_string();
@@ -129,7 +129,7 @@ TEST(DeviceGroupTest, AllRanksLearnThatOneCannotMapItsPeersMemory) {
 
 TEST(DeviceGroupTest, AllRanksLearnThatOneHasNoMemoryLeft) {
     for (const Status& status :
-         outcomes(3, [](DeviceGroupOptions& options, FakeCudaDriver& driver) {
+         outcomes(3, [](DeviceGroupImplOptions& options, FakeCudaDriver& driver) {
              if (options.rank == 1) driver.fail("create", Status::resource_exhausted("it is full"));
          })) {
         EXPECT_EQ(status.code(), StatusCode::kUnsupported);
@@ -140,7 +140,7 @@ TEST(DeviceGroupTest, AllRanksLearnThatOneHasNoMemoryLeft) {
 
 TEST(DeviceGroupTest, AllRanksLearnThatOneHasNoGpu) {
     for (const Status& status :
-         outcomes(2, [](DeviceGroupOptions& options, FakeCudaDriver& driver) {
+         outcomes(2, [](DeviceGroupImplOptions& options, FakeCudaDriver& driver) {
              if (options.rank == 0) driver.fail("use", Status::unavailable("no such device"));
          })) {
         EXPECT_EQ(status.code(), StatusCode::kUnavailable);
@@ -150,11 +150,11 @@ TEST(DeviceGroupTest, AllRanksLearnThatOneHasNoGpu) {
 
 TEST(DeviceGroupTest, ARankThatDoesNotComeIsNamed) {
     FakeCudaDriver driver(std::make_shared<FakeGpus>());
-    const auto group = DeviceGroup::create({.rank = 0,
-                                            .size = 2,
-                                            .store = std::make_shared<MemoryStore>(),
-                                            .timeout = milliseconds(200),
-                                            .driver = &driver});
+    const auto group = DeviceGroupImpl::create({.rank = 0,
+                                                .size = 2,
+                                                .store = std::make_shared<MemoryStore>(),
+                                                .timeout = milliseconds(200),
+                                                .driver = &driver});
     EXPECT_EQ(group.status().code(), StatusCode::kTimeout);
     EXPECT_EQ(group.status().peer(), 1);
 }

@@ -14,7 +14,7 @@ using fakes::FakeCudaDriver;
 using ::testing::HasSubstr;
 
 TEST(DeviceGroupTest, AllRanksLearnThatTwoAreTimeSlicedOnAGpu) {
-    for (const Status& status : outcomes(3, [](DeviceGroupOptions& options, FakeCudaDriver&) {
+    for (const Status& status : outcomes(3, [](DeviceGroupImplOptions& options, FakeCudaDriver&) {
              if (options.rank == 2) options.device = 0;
          })) {
         EXPECT_EQ(status.code(), StatusCode::kUnsupported);
@@ -25,7 +25,7 @@ TEST(DeviceGroupTest, AllRanksLearnThatTwoAreTimeSlicedOnAGpu) {
 TEST(DeviceGroupTest, RanksShareAGpuUnderMpsOrWhereOneWantsThat) {
     for (const bool has_mps : {true, false})
         for (const Status& status :
-             outcomes(3, [&](DeviceGroupOptions& options, FakeCudaDriver& driver) {
+             outcomes(3, [&](DeviceGroupImplOptions& options, FakeCudaDriver& driver) {
                  if (options.rank == 2) options.device = 0;
                  driver.run_side_by_side(has_mps);
                  if (!has_mps && options.rank == 1) options.peer_access = true;

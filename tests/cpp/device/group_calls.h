@@ -62,7 +62,7 @@ class RendezvousTest : public ::testing::Test {
 
 /// What create() says on each of `size` ranks, whose options and drivers `prepare` changes.
 inline std::vector<Status> outcomes(
-    int size, const std::function<void(DeviceGroupOptions&, FakeCudaDriver&)>& prepare) {
+    int size, const std::function<void(DeviceGroupImplOptions&, FakeCudaDriver&)>& prepare) {
     const auto gpus = std::make_shared<FakeGpus>();
     const auto store = std::make_shared<MemoryStore>();
     std::vector<Status> found(static_cast<std::size_t>(size));
@@ -70,14 +70,14 @@ inline std::vector<Status> outcomes(
     for (Rank rank = 0; rank < size; ++rank) {
         threads.emplace_back([&, rank] {
             FakeCudaDriver driver(gpus);
-            DeviceGroupOptions options{.rank = rank,
-                                       .size = size,
-                                       .store = store,
-                                       .device = rank,
-                                       .timeout = milliseconds(20'000),
-                                       .driver = &driver};
+            DeviceGroupImplOptions options{.rank = rank,
+                                           .size = size,
+                                           .store = store,
+                                           .device = rank,
+                                           .timeout = milliseconds(20'000),
+                                           .driver = &driver};
             prepare(options, driver);
-            found[static_cast<std::size_t>(rank)] = DeviceGroup::create(options).status();
+            found[static_cast<std::size_t>(rank)] = DeviceGroupImpl::create(options).status();
         });
     }
     for (std::thread& thread : threads) thread.join();

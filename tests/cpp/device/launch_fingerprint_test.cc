@@ -18,7 +18,7 @@ namespace pccl::device {
 namespace {
 
 using enum CollectiveKind;
-using kernels::Plan;
+using kernels::LaunchPlan;
 
 constexpr std::uint32_t kLowerHalf = 0xFFFF;
 
@@ -117,8 +117,8 @@ TEST(LaunchFingerprintTest, DiffersWhereLaunchesMustAgree) {
     other.kind = kAllGather;
     other.outputs = blocks;
     add();
-    all.push_back(of(call, {.plan = Plan{}}));
-    all.push_back(of(call, {.plan = Plan{.blocks = 2}}));
+    all.push_back(of(call, {.plan = LaunchPlan{}}));
+    all.push_back(of(call, {.plan = LaunchPlan{.blocks = 2}}));
     all.push_back(of(call, {.schedule = schedule::built_in("ring", call.kind).value()}));
     all.push_back(of(exchange));
     all.push_back(of(even));

@@ -18,10 +18,10 @@
 namespace pccl::device {
 namespace {
 
-using kernels::Plan;
+using kernels::LaunchPlan;
 
 /// "words/64/128", as the table has it.
-std::string text_of(const Plan& plan) {
+std::string text_of(const LaunchPlan& plan) {
     constexpr std::array kNames{"words", "direct", "turns", "engines"};
     return std::string(kNames.at(static_cast<std::size_t>(plan.protocol))) + "/" +
            std::to_string(plan.blocks) + "/" + std::to_string(plan.threads);

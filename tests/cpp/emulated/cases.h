@@ -31,7 +31,7 @@ struct Case {
     std::size_t offset = 0;          // elements before each buffer, so that it is not aligned
     std::size_t offset_by_rank = 0;  // and so many more of them with each rank
     bool in_place = false;           // where input and output can be one memory
-    std::optional<kernels::Plan> plan{};
+    std::optional<kernels::LaunchPlan> plan{};
     std::string_view algorithm{};  // a schedule of that name; empty: a kernel
     bool has_split_sizes = false;
 };

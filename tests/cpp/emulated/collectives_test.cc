@@ -17,7 +17,7 @@
 namespace pccl::comm {
 namespace {
 
-using kernels::Plan;
+using kernels::LaunchPlan;
 using kernels::Protocol;
 
 constexpr std::array kProtocols{Protocol::kLL, Protocol::kDirect, Protocol::kStaggered,
@@ -31,12 +31,12 @@ TEST_P(EmulatedTest, Kernels) {
         for (const Protocol protocol : kProtocols)
             for (const Size& size : kSizes) {
                 cases.push_back(varied(cases.size(), kind, size));
-                cases.back().plan = Plan{protocol, 3, 64};
+                cases.back().plan = LaunchPlan{protocol, 3, 64};
             }
     for (const CollectiveKind kind : {kGather, kScatter})
         for (const Size& size : kSizes) {
             cases.push_back(varied(cases.size(), kind, size));
-            cases.back().plan = Plan{Protocol::kDirect, 2, 64};
+            cases.back().plan = LaunchPlan{Protocol::kDirect, 2, 64};
         }
     run_cases(GetParam(), cases);
 }
@@ -47,8 +47,10 @@ TEST(EmulatedPairTest, LongMessages) {
     const std::size_t count = (std::size_t{16} << 20) / sizeof(std::int32_t) + 3;
     std::vector<Case> cases;
     for (const CollectiveKind kind : {kReduce, kAllToAll, kScatter})
-        cases.push_back(
-            {.kind = kind, .count = count, .root = 1, .plan = Plan{Protocol::kDirect, 8, 64}});
+        cases.push_back({.kind = kind,
+                         .count = count,
+                         .root = 1,
+                         .plan = LaunchPlan{Protocol::kDirect, 8, 64}});
     cases.push_back(cases.front());
     cases.back().in_place = true;
     run_cases(2, cases);
@@ -60,7 +62,7 @@ TEST_P(EmulatedTest, Averages) {
         cases.push_back({.type = DataType::kFloat32,
                          .count = 333,
                          .op = ReduceOp::kAvg,
-                         .plan = Plan{protocol, 3, 64}});
+                         .plan = LaunchPlan{protocol, 3, 64}});
     cases.push_back(
         {.type = DataType::kFloat32, .count = 333, .op = ReduceOp::kAvg, .algorithm = "ring"});
     run_cases(GetParam(), cases);
@@ -80,7 +82,7 @@ TEST_P(EmulatedTest, RandomSequences) {
             each.algorithm = sources[below(sources.size())]->name;
             each.plan = most_for_schedules(kOfSchedules[below(3)]);
         } else if (below(2) == 0) {
-            each.plan = Plan{kProtocols[1 + below(3)], 1 + static_cast<int>(below(5)), 64};
+            each.plan = LaunchPlan{kProtocols[1 + below(3)], 1 + static_cast<int>(below(5)), 64};
         }
     }
     run_cases(GetParam(), cases);

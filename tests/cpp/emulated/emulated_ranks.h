@@ -20,7 +20,7 @@ namespace pccl::comm {
 
 using enum CollectiveKind;
 
-using kernels::Plan;
+using kernels::LaunchPlan;
 using kernels::Protocol;
 using sys::cuda::DeviceAddress;
 
@@ -57,7 +57,9 @@ class EmulatedTest : public ::testing::TestWithParam<int> {
         return {kOfSchedules.begin(), kOfSchedules.end()};
 #endif
     }
-    static Plan most_for_schedules(Protocol protocol) { return {protocol, 40 / GetParam(), 192}; }
+    static LaunchPlan most_for_schedules(Protocol protocol) {
+        return {protocol, 40 / GetParam(), 192};
+    }
     static int least_blocks(const schedule::ScheduleSource& source) {
         const auto made = schedule::generate(source, schedule::least_shape(source, GetParam()));
         return device::device_grid(*made)->lanes;

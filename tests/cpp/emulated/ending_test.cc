@@ -31,7 +31,7 @@ class EmulatedEndingTest : public ::testing::Test {
         for (std::thread& rank : ranks) rank.join();
     }
 
-    std::unique_ptr<device::DeviceGroup>& group(Rank rank) {
+    std::unique_ptr<device::DeviceGroupImpl>& group(Rank rank) {
         return groups_.at(static_cast<std::size_t>(rank));
     }
     FakeCudaDriver& driver(Rank rank) { return *drivers_.at(static_cast<std::size_t>(rank)); }
@@ -41,12 +41,12 @@ class EmulatedEndingTest : public ::testing::Test {
 
    private:
     void begin(Rank rank) {
-        auto made = device::DeviceGroup::create({.rank = rank,
-                                                 .size = 2,
-                                                 .store = store_,
-                                                 .device = rank,
-                                                 .timeout = std::chrono::seconds(20),
-                                                 .driver = &driver(rank)});
+        auto made = device::DeviceGroupImpl::create({.rank = rank,
+                                                     .size = 2,
+                                                     .store = store_,
+                                                     .device = rank,
+                                                     .timeout = std::chrono::seconds(20),
+                                                     .driver = &driver(rank)});
         ASSERT_TRUE(made.is_ok()) << made.status().to_string();
         group(rank) = std::move(*made);
         fakes::DeviceRank member{*group(rank), driver(rank), alone_};
@@ -63,7 +63,7 @@ class EmulatedEndingTest : public ::testing::Test {
 
     const std::shared_ptr<fakes::FakeGpus> gpus_ = std::make_shared<fakes::FakeGpus>();
     const std::array<FakeCudaDriver*, 2> drivers_{make_driver(), make_driver()};
-    std::array<std::unique_ptr<device::DeviceGroup>, 2> groups_;
+    std::array<std::unique_ptr<device::DeviceGroupImpl>, 2> groups_;
     std::barrier<> alone_{1};
 };
 

@@ -32,16 +32,17 @@ class Pair : public BareRanks {
 
     void set_epochs(std::uint32_t epoch) {
         for (int rank = 0; rank < kEpochRanks; ++rank)
-            for (abi::Channel& channel : heap(rank).channels) channel.epoch = epoch;
+            for (abi::BlockChannel& channel : heap(rank).channels) channel.epoch = epoch;
     }
     void set_exits(std::uint32_t epoch) {
         for (int rank = 0; rank < kEpochRanks; ++rank)
-            for (abi::Channel& channel : heap(rank).channels)
+            for (abi::BlockChannel& channel : heap(rank).channels)
                 for (std::uint32_t& exited : channel.exited) exited = epoch;
     }
     [[nodiscard]] std::uint32_t epoch() { return heap(0).channels[0].epoch; }
 
-    [[nodiscard]] Launch launch(int rank, const Tensor& input, Tensor& output, const Plan& plan) {
+    [[nodiscard]] Launch launch(int rank, const Tensor& input, Tensor& output,
+                                const LaunchPlan& plan) {
         Launch launch{.team = team(rank), .type = DataType::kInt32, .plan = plan};
         for (std::size_t peer = 0; peer < kEpochRanks; ++peer) {
             launch.peer_pointers.inputs[peer] = std::bit_cast<std::uint64_t>(input.data());
@@ -60,7 +61,7 @@ TEST(EmulatedEpochsTest, AlternateAlsoWhereTheyWrap) {
     std::array<Tensor, kEpochRanks> outputs{Tensor(100), Tensor(100)};
     for (int time = 0; time < 8; ++time) {
         const std::uint32_t before = pair.epoch();
-        const Plan plan = time % 2 == 0 ? ll_plan(400) : kFewThreads;
+        const LaunchPlan plan = time % 2 == 0 ? ll_plan(400) : kFewThreads;
         on_both_ranks([&](int rank) {
             const Tensor input(100, time + rank);
             Tensor& output = outputs.at(static_cast<std::size_t>(rank));

@@ -7,8 +7,8 @@
 
 namespace pccl::kernels {
 
-inline constexpr Plan kFewThreads{.protocol = Protocol::kDirect, .blocks = 2, .threads = 64};
-inline constexpr Plan kFewThreadsStaggered{
+inline constexpr LaunchPlan kFewThreads{.protocol = Protocol::kDirect, .blocks = 2, .threads = 64};
+inline constexpr LaunchPlan kFewThreadsStaggered{
     .protocol = Protocol::kStaggered, .blocks = 2, .threads = 64};
 
 }  // namespace pccl::kernels

@@ -27,7 +27,7 @@ namespace {
 using enum CollectiveKind;
 using kernels::kFewThreads;
 using kernels::kFewThreadsStaggered;
-using kernels::Plan;
+using kernels::LaunchPlan;
 using kernels::Protocol;
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
@@ -38,7 +38,7 @@ constexpr milliseconds kForEver{20'000};
 constexpr std::byte kOld{0x33};    // in outputs, before the call
 constexpr std::byte kAfter{0x77};  // in all tensors of who has given up
 
-constexpr Plan kCopyEngine{.protocol = Protocol::kCopyEngine, .blocks = 2, .threads = 64};
+constexpr LaunchPlan kCopyEngine{.protocol = Protocol::kCopyEngine, .blocks = 2, .threads = 64};
 
 /// What is called together, and by how many ranks.
 struct Way {
@@ -75,7 +75,9 @@ const std::vector<Way> kWays = {
     {"CopyEngines", {{.kind = kAllGather, .count = kWholePackets, .plan = kCopyEngine}}},
     {"LL", {{.count = 100}}},
     {"Schedule",
-     {{.count = kWholePackets, .plan = Plan{Protocol::kDirect, 4, 192}, .algorithm = "ring"}}},
+     {{.count = kWholePackets,
+       .plan = LaunchPlan{Protocol::kDirect, 4, 192},
+       .algorithm = "ring"}}},
     {"LargeBatch", {long_one(kAllReduce), long_one(kAllReduce)}},
     {"LargeBatchOfMoves", {long_one(kAllGather), long_one(kAllGather)}},
 };
@@ -299,7 +301,7 @@ class EmulatedMessageEndsTest : public ::testing::Test {
         return {base, kBytes};
     }
     static void pass(fakes::DeviceRank& member, std::span<std::byte> bytes) {
-        const device::DeviceMessage message{1 - member.group.rank(), bytes.data(), bytes.size()};
+        const device::PeerMessage message{1 - member.group.rank(), bytes.data(), bytes.size()};
         const bool is_sending = member.group.rank() == 0;
         EXPECT_TRUE((is_sending ? member.group.exchange({.sends = {&message, 1}}, nullptr)
                                 : member.group.exchange({.receives = {&message, 1}}, nullptr))

@@ -10,7 +10,7 @@
 namespace pccl::comm {
 namespace {
 
-using kernels::Plan;
+using kernels::LaunchPlan;
 using kernels::Protocol;
 
 /// A large one among small ones, aligned and not, in place and not; and what must go alone.
@@ -35,7 +35,7 @@ TEST_P(EmulatedTest, LargeOnesInOneLaunch) {
 
 /// A plan that is asked for holds for each of them: here it carries the first alone.
 TEST(EmulatedTogetherTest, APlanIsNotPassedOver) {
-    std::vector<Case> cases(2, {.count = 1, .plan = Plan{Protocol::kLL, 1, 32}});
+    std::vector<Case> cases(2, {.count = 1, .plan = LaunchPlan{Protocol::kLL, 1, 32}});
     cases.back().count = 1000;
     fakes::run_device_ranks({.size = 2}, [&cases](fakes::DeviceRank& member) {
         const RunTogether run(cases, member);

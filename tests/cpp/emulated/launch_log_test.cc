@@ -124,8 +124,8 @@ TEST_F(FlightTest, CollectivesAndMessagesThatAreCalledTogetherAreOneEntry) {
         const CaseRun memory(calls.front(), member);
         const Block& block = memory.collective().outputs.front();
         const Rank peer = 1 - member.group.rank();
-        const device::DeviceMessage sent{.peer = peer, .data = block.data, .bytes = 16};
-        const device::DeviceMessage received{.peer = peer, .data = block.data + 16, .bytes = 16};
+        const device::PeerMessage sent{.peer = peer, .data = block.data, .bytes = 16};
+        const device::PeerMessage received{.peer = peer, .data = block.data + 16, .bytes = 16};
         ASSERT_TRUE(
             member.group.exchange({.sends = {&sent, 1}, .receives = {&received, 1}}, nullptr)
                 .is_ok());

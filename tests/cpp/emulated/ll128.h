@@ -7,9 +7,9 @@
 
 namespace pccl::comm {
 
-using kernels::Plan;
+using kernels::LaunchPlan;
 using kernels::Protocol;
 
-inline constexpr Plan kByLL128{Protocol::kLL128, 4, 192};
+inline constexpr LaunchPlan kByLL128{Protocol::kLL128, 4, 192};
 
 }  // namespace pccl::comm

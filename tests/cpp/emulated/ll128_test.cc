@@ -19,7 +19,7 @@ namespace pccl::comm {
 namespace {
 
 using enum CollectiveKind;
-using kernels::Plan;
+using kernels::LaunchPlan;
 using kernels::Protocol;
 
 class EmulatedLL128Test : public ::testing::TestWithParam<int> {};
@@ -67,7 +67,7 @@ std::vector<T> sums_by(Protocol protocol, fakes::DeviceRank& member, DataType ty
                       data.size() * sizeof(T) / size_of(type)};
     const Status status =
         member.group.launch({.type = type, .inputs = {&block, 1}, .outputs = {&block, 1}}, nullptr,
-                            {.plan = Plan{protocol, 4, 192},
+                            {.plan = LaunchPlan{protocol, 4, 192},
                              .schedule = schedule::built_in("ring", kAllReduce).value()});
     EXPECT_TRUE(status.is_ok()) << status.to_string();
     member.together.arrive_and_wait();
@@ -106,7 +106,7 @@ TEST_P(EmulatedLL128Test, AddInTheProgramsOrder) {
         const Block block{reinterpret_cast<std::byte*>(data.data()), kCount};
         const Status status = member.group.launch(
             {.type = DataType::kFloat32, .inputs = {&block, 1}, .outputs = {&block, 1}}, nullptr,
-            {.plan = Plan{Protocol::kLL128, 8, 192}, .schedule = ring});
+            {.plan = LaunchPlan{Protocol::kLL128, 8, 192}, .schedule = ring});
         EXPECT_TRUE(status.is_ok()) << status.to_string();
         member.together.arrive_and_wait();
         EXPECT_TRUE(data == wanted) << "rank " << member.group.rank();

@@ -33,7 +33,7 @@ class ProgramRank {
                      .ll128 = abi::LL128Trial::kWhole}) {}
 
     /// A sum over both ranks, in place.
-    [[nodiscard]] Run prepare(std::vector<std::int32_t>& data, const Plan& plan) {
+    [[nodiscard]] ProgramLaunch prepare(std::vector<std::int32_t>& data, const LaunchPlan& plan) {
         const Block block{reinterpret_cast<std::byte*>(data.data()), data.size()};
         const auto ring = schedule::built_in("ring", CollectiveKind::kAllReduce).value();
         return programs_
@@ -54,10 +54,10 @@ class ProgramPair : public BareRanks {
    public:
     ProgramPair() : BareRanks(kNumberedRanks) {}
 
-    void add_up(const Plan& plan) {
+    void add_up(const LaunchPlan& plan) {
         on_both_ranks([&](int rank) {
             std::vector<std::int32_t> data(kCount, rank + 1);
-            Run run = ranks_.at(static_cast<std::size_t>(rank)).prepare(data, plan);
+            ProgramLaunch run = ranks_.at(static_cast<std::size_t>(rank)).prepare(data, plan);
             run.team = team(rank);
             EXPECT_TRUE(launch_program(run, nullptr).is_ok());
             EXPECT_FALSE(has_given_up(rank));
@@ -66,7 +66,7 @@ class ProgramPair : public BareRanks {
     }
 
     /// As if so many messages had gone through every FIFO before.
-    void meet_after(std::uint32_t messages, const Plan& plan) {
+    void meet_after(std::uint32_t messages, const LaunchPlan& plan) {
         std::vector<std::int32_t> none(1);
         for (ProgramRank& rank : ranks_) static_cast<void>(rank.prepare(none, plan));
         for (ProgramRank& rank : ranks_) {
@@ -87,7 +87,7 @@ class ProgramPair : public BareRanks {
 class EmulatedMessageNumbersTest : public ::testing::TestWithParam<Protocol> {};
 
 TEST_P(EmulatedMessageNumbersTest, GoOnWhereTheyWrap) {
-    const Plan plan{GetParam(), 2, 192};
+    const LaunchPlan plan{GetParam(), 2, 192};
     ProgramPair pair;
     pair.meet_after(UINT32_MAX - 8, plan);
     for (int time = 0; time < 6; ++time) pair.add_up(plan);

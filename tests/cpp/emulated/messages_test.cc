@@ -41,8 +41,8 @@ TEST(EmulatedMessagesTest, EachPairHasItsOwn) {
     fakes::run_device_ranks({.size = kMessageRanks}, [](fakes::DeviceRank& member) {
         const Rank self = member.group.rank();
         for (int round = 0; round < 3; ++round) {
-            std::vector<device::DeviceMessage> sends;
-            std::vector<device::DeviceMessage> receives;
+            std::vector<device::PeerMessage> sends;
+            std::vector<device::PeerMessage> receives;
             for (Rank peer = 0; peer < kMessageRanks; ++peer) {
                 const std::size_t out = bytes_between(self, peer);
                 sends.push_back({peer, memory(member, out), out});
@@ -54,7 +54,7 @@ TEST(EmulatedMessagesTest, EachPairHasItsOwn) {
                 member.group.exchange({.sends = sends, .receives = receives}, nullptr);
             ASSERT_TRUE(status.is_ok()) << status.to_string();
             ASSERT_TRUE(member.group.health().is_ok());
-            for (const device::DeviceMessage& each : receives) {
+            for (const device::PeerMessage& each : receives) {
                 const std::vector<std::byte> got(each.data, each.data + each.bytes);
                 EXPECT_THAT(got, Each(mark(each.peer, self, round))) << each.peer << self;
             }
@@ -67,7 +67,7 @@ TEST(EmulatedMessagesTest, AnotherLengthIsRefused) {
     fakes::run_device_ranks(options, [](fakes::DeviceRank& member) {
         const bool is_sending = member.group.rank() == 0;
         const std::size_t bytes = is_sending ? 128 : 192;
-        const device::DeviceMessage message{1 - member.group.rank(), memory(member, bytes), bytes};
+        const device::PeerMessage message{1 - member.group.rank(), memory(member, bytes), bytes};
         const Status launched = is_sending
                                     ? member.group.exchange({.sends = {&message, 1}}, nullptr)
                                     : member.group.exchange({.receives = {&message, 1}}, nullptr);

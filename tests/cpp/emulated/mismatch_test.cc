@@ -19,12 +19,12 @@ namespace {
 using enum CollectiveKind;
 using kernels::kFewThreads;
 using kernels::kFewThreadsStaggered;
-using kernels::Plan;
+using kernels::LaunchPlan;
 using kernels::Protocol;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr Plan kOneWord{.protocol = Protocol::kLL, .blocks = 1, .threads = 32};
+constexpr LaunchPlan kOneWord{.protocol = Protocol::kLL, .blocks = 1, .threads = 32};
 
 constexpr Case kSum{.type = DataType::kFloat32, .count = 64};
 constexpr Case kLongSum{.type = DataType::kFloat32, .count = 5000, .plan = kFewThreads};
@@ -140,7 +140,7 @@ const std::vector<Mismatch> kMismatches = {
      kLongSumText,
      "all_to_all #4 (5000 float32)"},
     {"CopyEnginesAndLL",
-     {{.kind = kAllGather, .count = 500, .plan = Plan{Protocol::kCopyEngine, 2, 64}}},
+     {{.kind = kAllGather, .count = 500, .plan = LaunchPlan{Protocol::kCopyEngine, 2, 64}}},
      {kSum},
      "all_gather #4 (500 int32)",
      kSumText},

@@ -15,7 +15,7 @@ namespace pccl::comm {
 namespace {
 
 std::vector<std::int32_t> sum_by(const schedule::SourcePtr& source, fakes::DeviceRank& member,
-                                 const std::optional<kernels::Plan>& plan = {}) {
+                                 const std::optional<kernels::LaunchPlan>& plan = {}) {
     std::vector<std::int32_t> data(kScheduleCount);
     std::iota(data.begin(), data.end(), member.group.rank() * 1000);
     const Block block{reinterpret_cast<std::byte*>(data.data()), kScheduleCount};
@@ -81,7 +81,7 @@ TEST_P(EmulatedLongLanesTest, GiveTheSameByEachProtocol) {
         const auto wanted = sum_by(ring, member);
         for (const auto protocol :
              {kernels::Protocol::kDirect, kernels::Protocol::kLL, kernels::Protocol::kLL128}) {
-            const kernels::Plan plan{.protocol = protocol, .blocks = 4, .threads = 192};
+            const kernels::LaunchPlan plan{.protocol = protocol, .blocks = 4, .threads = 192};
             for (int call = 0; call < 3; ++call) EXPECT_EQ(wanted, sum_by(star, member, plan));
         }
     });

@@ -82,8 +82,8 @@ TEST_P(EmulatedPreferencesTest, AndALongMessage) {
             return std::bit_cast<std::byte*>(member.driver.allocate(kBytes));
         };
         const Rank peer = 1 - member.group.rank();
-        const device::DeviceMessage out{peer, memory(), kBytes};
-        const device::DeviceMessage in{peer, memory(), kBytes};
+        const device::PeerMessage out{peer, memory(), kBytes};
+        const device::PeerMessage in{peer, memory(), kBytes};
         std::fill_n(out.data, kBytes, std::byte(7 + member.group.rank()));
         const Status status = member.group.exchange({{&out, 1}, {&in, 1}}, nullptr);
         ASSERT_TRUE(status.is_ok()) << status.to_string();

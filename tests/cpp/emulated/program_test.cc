@@ -13,7 +13,7 @@
 namespace pccl::comm {
 namespace {
 
-using kernels::Plan;
+using kernels::LaunchPlan;
 using kernels::Protocol;
 
 constexpr std::array<Size, 3> kLongerSizes{{{1}, {1501}, {5003, true}}};
@@ -44,7 +44,7 @@ TEST_P(EmulatedTest, SchedulesOfLongMessages) {
                 Case& each = cases.emplace_back(varied(cases.size(), kind, {}));
                 each.count = 8 * slot / size_of(each.type);
                 each.algorithm = source->name;
-                each.plan = Plan{protocol, blocks, 192};
+                each.plan = LaunchPlan{protocol, blocks, 192};
             }
         }
     run_cases(GetParam(), cases);

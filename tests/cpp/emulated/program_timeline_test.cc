@@ -18,7 +18,7 @@
 namespace pccl::comm {
 namespace {
 
-using kernels::Plan;
+using kernels::LaunchPlan;
 using kernels::Protocol;
 using schedule::TimedStep;
 using schedule::TimedSteps;
@@ -31,7 +31,7 @@ void add_up(fakes::DeviceRank& member, Protocol protocol, std::string_view algor
     const Block block{reinterpret_cast<std::byte*>(data.data()), kTimelineCount};
     const Status status = member.group.launch(
         {.type = DataType::kInt32, .inputs = {&block, 1}, .outputs = {&block, 1}}, nullptr,
-        {.plan = Plan{protocol, 4, 192},
+        {.plan = LaunchPlan{protocol, 4, 192},
          .schedule = schedule::built_in(algorithm, CollectiveKind::kAllReduce).value()});
     EXPECT_TRUE(status.is_ok()) << status.to_string();
     member.together.arrive_and_wait();
@@ -152,7 +152,7 @@ TEST(EmulatedTimelineRoomTest, WhatFindsNoneIsCountedAndRuns) {
         ASSERT_TRUE(taken.is_ok()) << taken.status().to_string();
         EXPECT_TRUE(taken->steps.empty());
         EXPECT_GT(taken->lost, 3U);
-        EXPECT_EQ(member.group.record_timeline(device::DeviceGroup::kMostTimedSteps + 1).code(),
+        EXPECT_EQ(member.group.record_timeline(device::DeviceGroupImpl::kMostTimedSteps + 1).code(),
                   StatusCode::kInvalidArgument);
         EXPECT_TRUE(member.group.record_timeline(0).is_ok());
         add_up(member, Protocol::kLL, "ring");

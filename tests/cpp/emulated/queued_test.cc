@@ -38,9 +38,10 @@ std::byte* data_of(const Tensor& tensor) { return std::bit_cast<std::byte*>(tens
 std::size_t bytes_of(const Tensor& tensor) { return tensor.size() * sizeof(std::int32_t); }
 
 /// Rank 0 sends, rank 1 receives.
-Messages message(BareRanks& ranks, int rank, const Tensor& tensor) {
-    Messages launch{.team = ranks.team(rank)};
-    Message& message = rank == 0 ? launch.sent[launch.sends++] : launch.received[launch.receives++];
+MessageLaunch message(BareRanks& ranks, int rank, const Tensor& tensor) {
+    MessageLaunch launch{.team = ranks.team(rank)};
+    KernelMessage& message =
+        rank == 0 ? launch.sent[launch.sends++] : launch.received[launch.receives++];
     message = {.data = data_of(tensor),
                .peer_address = std::bit_cast<std::uint64_t>(tensor.data()),
                .bytes = bytes_of(tensor),
@@ -53,7 +54,7 @@ TEST(EmulatedQueuedTest, ALaterMessageIsNotTakenForOneThatWasGivenUp) {
     const Tensor first = numbers_from(1);
     const Tensor second = numbers_from(-5000);
     Tensor got(first.size());
-    Messages in_vain = message(ranks, 0, first);
+    MessageLaunch in_vain = message(ranks, 0, first);
     in_vain.team.timeout_ns = kAMomentNs;
     EXPECT_TRUE(launch_messages(in_vain, nullptr).is_ok());
     EXPECT_TRUE(ranks.has_given_up(0));
@@ -70,7 +71,7 @@ TEST(EmulatedQueuedTest, AMessageIsNotStoredWhereALaterOneIsAwaited) {
     const Tensor first = numbers_from(1);
     Tensor early(first.size());
     Tensor late(first.size());
-    Messages in_vain = message(ranks, 1, early);
+    MessageLaunch in_vain = message(ranks, 1, early);
     in_vain.team.timeout_ns = kAMomentNs;
     EXPECT_TRUE(launch_messages(in_vain, nullptr).is_ok());
     EXPECT_TRUE(ranks.has_given_up(1));
@@ -89,10 +90,10 @@ class Scheduled : public BareRanks {
     Scheduled() : BareRanks(2) {
         for (Rank rank : {0, 1})
             programs_.at(static_cast<std::size_t>(rank)) = std::make_unique<device::DevicePrograms>(
-                device::DevicePrograms::Options{.driver = driver_, .rank = rank, .size = 2});
+                device::DeviceProgramOptions{.driver = driver_, .rank = rank, .size = 2});
     }
     /// Of rank 0's tensor.
-    Run broadcast(Rank rank, const Tensor& tensor, Protocol protocol) {
+    ProgramLaunch broadcast(Rank rank, const Tensor& tensor, Protocol protocol) {
         const Block block{data_of(tensor), tensor.size()};
         device::DevicePrograms& own = *programs_.at(static_cast<std::size_t>(rank));
         auto run = own.prepare({.kind = CollectiveKind::kBroadcast,
@@ -100,7 +101,7 @@ class Scheduled : public BareRanks {
                                 .inputs = {&block, rank == 0 ? std::size_t{1} : 0},
                                 .outputs = {&block, 1}},
                                schedule::built_in("ring", CollectiveKind::kBroadcast).value(),
-                               Plan{protocol, 2, 192});
+                               LaunchPlan{protocol, 2, 192});
         EXPECT_TRUE(run.is_ok()) << run.status().to_string();
         run->team = team(rank);
         for (std::uint64_t& state : run->peer_pointers.inputs) state = own.state();
@@ -120,7 +121,7 @@ TEST(EmulatedQueuedTest, ALaterBroadcastIsNotTakenForOneThatWasGivenUp) {
         Tensor got(first.size());
         std::array runs{ranks.broadcast(0, first, protocol), ranks.broadcast(1, got, protocol)};
         on_both_ranks([&](int rank) {
-            const kernels::Run& run = runs.at(static_cast<std::size_t>(rank));
+            const kernels::ProgramLaunch& run = runs.at(static_cast<std::size_t>(rank));
             EXPECT_TRUE(launch_state_exchange(run, nullptr).is_ok());
         });
         runs[0].team.timeout_ns = kAMomentNs;

@@ -130,7 +130,7 @@ TEST_P(EmulatedAverageTest, OfIntegersAreExactByEveryKernel) {
         average_all(member, {});
         for (const auto protocol :
              {kernels::Protocol::kLL, kernels::Protocol::kDirect, kernels::Protocol::kStaggered}) {
-            kernels::Plan plan = kernels::ll_plan(kReducedCount * sizeof(std::uint64_t));
+            kernels::LaunchPlan plan = kernels::ll_plan(kReducedCount * sizeof(std::uint64_t));
             if (protocol != kernels::Protocol::kLL) plan = {.blocks = 2, .threads = 64};
             plan.protocol = protocol;
             average_all(member, {.plan = plan});

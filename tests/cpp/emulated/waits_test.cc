@@ -22,7 +22,7 @@ namespace pccl::comm {
 namespace {
 
 using kernels::kFewThreads;
-using kernels::Plan;
+using kernels::LaunchPlan;
 using kernels::Protocol;
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
@@ -139,8 +139,8 @@ TEST(EmulatedOrderTest, MessagesInAGraphAndOutsideKeepTwoOrders) {
     fakes::run_device_ranks({.size = 2}, [](fakes::DeviceRank& member) {
         auto* const memory = std::bit_cast<std::byte*>(member.driver.allocate(32));
         const Rank peer = 1 - member.group.rank();
-        const device::DeviceMessage send{.peer = peer, .data = memory, .bytes = 16};
-        const device::DeviceMessage receive{.peer = peer, .data = memory + 16, .bytes = 16};
+        const device::PeerMessage send{.peer = peer, .data = memory, .bytes = 16};
+        const device::PeerMessage receive{.peer = peer, .data = memory + 16, .bytes = 16};
         const auto orders = orders_of(member.driver, [&](kernels::Stream on) {
             return member.group.exchange({.sends = {&send, 1}, .receives = {&receive, 1}}, on);
         });
@@ -168,7 +168,7 @@ TEST(EmulatedScheduleTest, NobodyLeavesBeforeAllHaveCome) {
         std::atomic<bool> has_come = false;
         fakes::run_device_ranks({.size = 4}, [&](fakes::DeviceRank& member) {
             const Case broadcast{.kind = CollectiveKind::kBroadcast,
-                                 .plan = Plan{protocol, 4, 192},
+                                 .plan = LaunchPlan{protocol, 4, 192},
                                  .algorithm = "ring"};
             const CaseRun run(broadcast, member);
             ASSERT_TRUE(run.launch().is_ok());
@@ -190,11 +190,12 @@ constexpr Case kSmall{.type = DataType::kBfloat16};
 constexpr Case kLong{.type = DataType::kBfloat16, .count = 150'000};
 
 INSTANTIATE_TEST_SUITE_P(Ways, EmulatedWaitTest,
-                         ::testing::Values(Cases{{.plan = Plan{Protocol::kLL, 1, 32}}},
+                         ::testing::Values(Cases{{.plan = LaunchPlan{Protocol::kLL, 1, 32}}},
                                            Cases{{.plan = kFewThreads}},
-                                           Cases{{.plan = Plan{Protocol::kStaggered, 2, 64}}},
-                                           Cases{{.kind = CollectiveKind::kAllGather,
-                                                  .plan = Plan{Protocol::kCopyEngine, 2, 64}}},
+                                           Cases{{.plan = LaunchPlan{Protocol::kStaggered, 2, 64}}},
+                                           Cases{
+                                               {.kind = CollectiveKind::kAllGather,
+                                                .plan = LaunchPlan{Protocol::kCopyEngine, 2, 64}}},
                                            Cases{{.algorithm = "ring"}}, Cases{kSmall, kSmall},
                                            Cases{kSmall, kRunsLongOnes ? kLong : kSmall}));
 

@@ -13,7 +13,7 @@
 namespace pccl::kernels {
 namespace {
 
-using Planner = std::function<Plan(std::size_t, int)>;
+using Planner = std::function<LaunchPlan(std::size_t, int)>;
 
 std::vector<std::size_t> sizes() {
     std::vector<std::size_t> found;
@@ -41,7 +41,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, PlanTest,
 TEST_P(PlanTest, EveryPlanCarriesItsMessage) {
     for (int ranks = 2; ranks <= abi::kMostDevices; ++ranks)
         for (const std::size_t bytes : sizes()) {
-            const Plan plan = GetParam().plan(bytes, ranks);
+            const LaunchPlan plan = GetParam().plan(bytes, ranks);
             const Status status = check_plan(plan, bytes);
             EXPECT_TRUE(status.is_ok())
                 << bytes << " bytes, " << ranks << " ranks: " << status.to_string();
@@ -51,7 +51,7 @@ TEST_P(PlanTest, EveryPlanCarriesItsMessage) {
 TEST_P(PlanTest, EveryBlockOfAPlanByLLHasALine) {
     for (int ranks = 2; ranks <= abi::kMostDevices; ++ranks)
         for (const std::size_t bytes : sizes()) {
-            const Plan plan = GetParam().plan(bytes, ranks);
+            const LaunchPlan plan = GetParam().plan(bytes, ranks);
             if (plan.protocol != Protocol::kLL) continue;
             const std::size_t words = (bytes + 7) / 8;
             EXPECT_GT(words, static_cast<std::size_t>((plan.blocks - 1) * plan.threads)) << bytes;

@@ -9,7 +9,7 @@ namespace pccl::kernels {
 namespace {
 
 TEST(CheckPlanTest, RefusesWhatWouldNotFit) {
-    const Plan words{.protocol = Protocol::kLL, .blocks = 2, .threads = 64};
+    const LaunchPlan words{.protocol = Protocol::kLL, .blocks = 2, .threads = 64};
     EXPECT_TRUE(check_plan(words, 1024).is_ok());
     EXPECT_EQ(check_plan(words, 1025).code(), StatusCode::kInvalidArgument);
     EXPECT_EQ(check_plan({.protocol = Protocol::kLL, .blocks = 65, .threads = 64}, 1).code(),

@@ -69,8 +69,8 @@ TEST_F(SessionTest, EndsWithWhatMakesNoSense) {
     for (const std::string_view message :
          {std::string_view("<rpc-reply"), std::string_view("<data/>"), std::string_view(bomb),
           std::string_view("<rpc-reply xmlns=\"urn:ietf:params:xml:ns:netconf:base:1.0\"/>")}) {
-        Script script{.reported = server_hello("01") + framed(message, Framing::kChunked)};
-        Session session(std::make_unique<ScriptedStream>(script));
+        Script script{.said = server_hello("01") + framed(message, Framing::kChunked)};
+        NetconfSession session(std::make_unique<ScriptedStream>(script));
         ASSERT_TRUE(session.connect(test_deadline()).is_ok());
         const auto got = session.call("<commit/>", test_deadline());
         EXPECT_EQ(got.status().code(), StatusCode::kPeerLost) << message;

@@ -52,7 +52,7 @@ class SessionTest : public ::testing::Test {
     }
 
     Script script_;
-    Session session_{std::make_unique<ScriptedStream>(script_)};
+    NetconfSession session_{std::make_unique<ScriptedStream>(script_)};
 };
 
 }  // namespace pccl::netconf

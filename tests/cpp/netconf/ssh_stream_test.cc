@@ -21,7 +21,7 @@ TEST(SshStreamTest, SilentNameServiceBlocksNoStepAndIsNamed) {
         });
     sys::SshArgs args;
     args.host = "switch7:830";
-    Session session(make_ssh_stream(lookup, args));
+    NetconfSession session(make_ssh_stream(lookup, args));
     const auto ready = session.connect_step();
     ASSERT_TRUE(ready.is_ok()) << ready.status().to_string();
     EXPECT_FALSE(*ready);

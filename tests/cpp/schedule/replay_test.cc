@@ -18,7 +18,8 @@ namespace {
 
 TEST(ReplayTest, ARingTakesItsClosedForm) {
     for (const int n : {2, 4, 16, 64, 256}) {
-        for (const Network& network : {ring_of_circuits(n, 1, kSpeed), one_switch(n, kSpeed)}) {
+        for (const SimulatedNetwork& network :
+             {ring_of_circuits(n, 1, kSpeed), one_switch(n, kSpeed)}) {
             const auto all_reduce = played("ring", CollectiveKind::kAllReduce, network);
             EXPECT_EQ(all_reduce.seconds, 2 * (n - 1) * seconds_of_step(kBytes / n)) << n;
             EXPECT_EQ(all_reduce.rounds, 2 * (n - 1));
@@ -40,7 +41,7 @@ TEST(ReplayTest, TimesThatAreNoNumbersEndToo) {
 
 TEST(ReplayTest, HalvingAndDoublingTakeTheirClosedForm) {
     for (const int n : {2, 8, 64, 256}) {
-        const Network network = one_switch(n, kSpeed);
+        const SimulatedNetwork network = one_switch(n, kSpeed);
         double seconds = 0;
         for (int part = 2; part <= n; part *= 2) seconds += 2 * seconds_of_step(kBytes / part);
         EXPECT_EQ(played("recursive_halving", CollectiveKind::kAllReduce, network).seconds, seconds)
@@ -62,7 +63,7 @@ TEST(ReplayTest, ATreeTakesItsClosedForm) {
 }
 
 TEST(ReplayTest, ReductionsTakeTheirTime) {
-    Network network = one_switch(8, kSpeed);
+    SimulatedNetwork network = one_switch(8, kSpeed);
     network.reduce_seconds_per_byte = 0x1p-32;
     const double pause = kBytes * network.reduce_seconds_per_byte;
     EXPECT_EQ(played("recursive_doubling", CollectiveKind::kAllReduce, network).seconds,

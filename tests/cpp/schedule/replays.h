@@ -20,11 +20,11 @@ inline constexpr double kBytes = 0x1p24;
 
 inline constexpr LinkSpeed kSpeed{kAlpha, kDelta, kBandwidth};
 
-inline Piece piece_of(const SourcePtr& source, const Shape& shape) {
+inline ReplayInput piece_of(const SourcePtr& source, const Shape& shape) {
     return {.source = source, .shape = shape, .block_bytes = kBytes};
 }
 
-inline Replay played(const char* name, CollectiveKind kind, const Network& network,
+inline Replay played(const char* name, CollectiveKind kind, const SimulatedNetwork& network,
                      double block_bytes = kBytes, int aggregation = 0) {
     const SourcePtr source = built_in(name, kind).value();
     Shape shape = least_shape(*source, network.ranks);

@@ -33,8 +33,9 @@ TEST_P(SymmetryTest, TheDeclaredOneHoldsForEveryShape) {
 TEST_P(SymmetryTest, OneRankStandsForAll) {
     if (GetParam()->symmetry == Symmetry::kNone) return;
     for (const int ranks : {2, 3, 8, 13})
-        for (Network network : {ring_of_circuits(ranks, 1, kSpeed),
-                                ring_of_circuits(ranks, 2, kSpeed), one_switch(ranks, kSpeed)}) {
+        for (SimulatedNetwork network :
+             {ring_of_circuits(ranks, 1, kSpeed), ring_of_circuits(ranks, 2, kSpeed),
+              one_switch(ranks, kSpeed)}) {
             network.reduce_seconds_per_byte = 0x1p-34;
             const Shape shape = testing::shape_of(GetParam(), ranks, 0, 2);
             const Replay one = replay(piece_of(GetParam(), shape), network).value();
@@ -72,8 +73,8 @@ TEST(ReplayTest, TheCriticalPathHasNoGaps) {
     ASSERT_FALSE(found.critical_path.empty());
     EXPECT_EQ(found.critical_path.front().begin, 0);
     for (std::size_t i = 1; i < found.critical_path.size(); ++i) {
-        const StepTime& before = found.critical_path[i - 1];
-        const StepTime& own = found.critical_path[i];
+        const SimulatedStepTime& before = found.critical_path[i - 1];
+        const SimulatedStepTime& own = found.critical_path[i];
         EXPECT_TRUE(own.begin == before.done || own.begin == before.arrival ||
                     own.begin == before.start);
         if (own.rank != before.rank) {

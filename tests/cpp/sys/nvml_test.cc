@@ -31,7 +31,7 @@ TEST(NvmlTest, ReturnsTheFactsOfTheLibrary) {
     EXPECT_EQ(first.links[1].end, NvLinkEnd::kSwitch);
     EXPECT_EQ(first.c2c.count, 2) << "one of three is down";
     EXPECT_EQ(first.c2c.megabytes, 44712);
-    EXPECT_EQ(first.fabric.state, NvmlFabric::State::kReady);
+    EXPECT_EQ(first.fabric.state, NvmlFabric::FabricState::kReady);
     EXPECT_EQ(first.fabric.cluster, "ab000000000000000000000000000001");
     EXPECT_EQ(first.fabric.clique, 7U);
     EXPECT_THAT(first.cannot_read, IsEmpty());
@@ -41,7 +41,7 @@ TEST(NvmlTest, LeavesUnknownAttributesEmpty) {
     const NvmlGpu second = (*open_nvml(fakes::fake_nvml().c_str()))->gpus()->at(1);
     EXPECT_THAT(second.links, IsEmpty());
     EXPECT_EQ(second.c2c.count, 0);
-    EXPECT_EQ(second.fabric.state, NvmlFabric::State::kNone);
+    EXPECT_EQ(second.fabric.state, NvmlFabric::FabricState::kNone);
     EXPECT_THAT(second.cannot_read, ElementsAre(0));
 }
 

@@ -18,8 +18,8 @@ TEST(XmlReaderTest, ReadsNamesNamespacesAttributesAndText) {
     ASSERT_TRUE(root.is_ok()) << root.status().to_string();
     EXPECT_EQ(root->name, "a");
     EXPECT_EQ(root->name_space, "urn:x");
-    EXPECT_THAT(root->attributes, ElementsAre(XmlElement::Attribute{"id", "", "1&2"},
-                                              XmlElement::Attribute{"id", "urn:x", "3"}));
+    EXPECT_THAT(root->attributes, ElementsAre(XmlElement::XmlAttribute{"id", "", "1&2"},
+                                              XmlElement::XmlAttribute{"id", "urn:x", "3"}));
     EXPECT_EQ(trimmed(root->text), "one  <two><3>");
     EXPECT_EQ(root->child("b")->name_space, "urn:d");
     EXPECT_EQ(root->child("c"), nullptr);

@@ -58,7 +58,7 @@ TEST(DetectTest, HasTheChipsFabricAndPeersOfNvml) {
     std::vector<sys::NvmlGpu> gpus = kGpus;
     gpus[0].c2c = {.count = 5, .megabytes = 44712};
     gpus[0].fabric = {
-        .state = sys::NvmlFabric::State::kReady, .error = 1, .cluster = "ab", .clique = 3};
+        .state = sys::NvmlFabric::FabricState::kReady, .error = 1, .cluster = "ab", .clique = 3};
     gpus.push_back({.index = 1, .bus_id = "0000:1a:00.0", .sm = 90, .cannot_read = {0}});
     gpus[0].cannot_read = {1};
     Warnings warnings;
@@ -66,7 +66,7 @@ TEST(DetectTest, HasTheChipsFabricAndPeersOfNvml) {
     EXPECT_THAT(names_of(warnings), ElementsAre("fabric_failed", "no_peer_access"));
     EXPECT_EQ(warnings[1].subject, "gpu 0 and gpu 1 and 1 more");
     EXPECT_FALSE(has_peer_access(gpus));
-    gpus[0].fabric.state = sys::NvmlFabric::State::kStarting;
+    gpus[0].fabric.state = sys::NvmlFabric::FabricState::kStarting;
     Warnings later;
     static_cast<void>(observe(fake.sysfs(), &gpus, later));
     EXPECT_EQ(later[0].name, "fabric_starting");

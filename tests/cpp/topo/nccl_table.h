@@ -28,7 +28,7 @@ struct NcclRow {
 
 /// Ours for the same: the fastest of a few runs, each from the parsed machine on.
 struct OwnResult {
-    Plan plan;
+    ChannelPlan plan;
     double path_seconds = 0;
 };
 [[nodiscard]] OwnResult own_result(const NcclRow& row);

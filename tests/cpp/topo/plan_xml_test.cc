@@ -20,7 +20,7 @@ std::string refusal_of_plan(const std::string& text, const Topology& topology) {
 TEST(PlanXmlTest, GivesEveryPlanBack) {
     for (const NcclRow& row : nccl_rows()) {
         const Topology topology = load(row.file, row.load);
-        const Plan plan = *search(topology, row.search);
+        const ChannelPlan plan = *search(topology, row.search);
         const auto read = parse_plan_xml(plan_xml({plan}, topology), "g.xml", topology);
         ASSERT_TRUE(read.is_ok()) << row.name << ": " << read.status().to_string();
         ASSERT_THAT(*read, SizeIs(1));
@@ -35,7 +35,7 @@ TEST(PlanXmlTest, ReadsWhatNcclWrites) {
     const Topology h200 = load("nccl/h200x8_vm.xml");
     const auto plans = parse_plan_xml(read_data("h200x8_vm.graph.xml"), "g.xml", h200);
     ASSERT_TRUE(plans.is_ok()) << plans.status().to_string();
-    const Plan& ring = plans->front();
+    const ChannelPlan& ring = plans->front();
     EXPECT_EQ(ring.pattern, Pattern::kRing);
     EXPECT_EQ(ring.nodes, 1);
     ASSERT_THAT(ring.channels, SizeIs(12));

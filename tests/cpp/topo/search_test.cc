@@ -15,7 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-Plan found(const Topology& topology, const SearchOptions& options) {
+ChannelPlan found(const Topology& topology, const SearchOptions& options) {
     auto plan = search(topology, options);
     EXPECT_TRUE(plan.is_ok()) << plan.status().to_string();
     return *plan;
@@ -38,14 +38,14 @@ TEST(SearchTest, FindsAtLeastWhatNcclFinds) {
 
 TEST(SearchTest, AgreesWithItself) {
     for (const NcclRow& row : nccl_rows()) {
-        const Plan first = own_result(row).plan;
+        const ChannelPlan first = own_result(row).plan;
         EXPECT_TRUE(first == own_result(row).plan) << row.name;
     }
 }
 
 TEST(SearchTest, ADgx1HasSixRingsThatShareNoLink) {
     const Topology dgx1 = load("nccl/dgx1v_cubemesh.xml");
-    const Plan plan = found(dgx1, {.pattern = Pattern::kRing});
+    const ChannelPlan plan = found(dgx1, {.pattern = Pattern::kRing});
     ASSERT_THAT(plan.channels, SizeIs(6));
     const Graph& graph = dgx1.graph();
     std::map<std::pair<int, int>, double> carried;
@@ -67,7 +67,7 @@ TEST(SearchTest, ADgx1HasSixRingsThatShareNoLink) {
 }
 
 TEST(SearchTest, PairsChannelsWhoseNicsDiffer) {
-    const Plan plan = found(load("nccl/H100-topology-kubernetes.xml"), {.nodes = 2});
+    const ChannelPlan plan = found(load("nccl/H100-topology-kubernetes.xml"), {.nodes = 2});
     for (std::size_t i = 0; i < plan.channels.size(); i += 2) {
         const Channel& one = plan.channels[i];
         const Channel& other = plan.channels[i + 1];
@@ -83,7 +83,7 @@ TEST(SearchTest, OneLostNvLinkCostsAsMuchAsTheBound) {
         "<nvlink target=\"fffffff:ff:ff.0\" count=\"18\" tclass=\"0x068000\"/>";
     text.erase(text.find(link), link.size());
     const Topology lost = *Topology::parse(text, "t.xml", {});
-    const Plan plan = found(lost, {.pattern = Pattern::kRing});
+    const ChannelPlan plan = found(lost, {.pattern = Pattern::kRing});
     EXPECT_GT(plan.bandwidth, 30) << "a hop through the CPU costs 6/5 of 48 GB/s";
     EXPECT_LE(plan.bandwidth, 48);
     EXPECT_TRUE(plan.optimal);
@@ -96,7 +96,7 @@ TEST(SearchTest, KeepsTheLimitOfChannels) {
     const Topology gb200 =
         load("nccl/gb200_nvl72_18trays.xml", {.assume = {.multi_node_nvlink = true}});
     for (const int most : {1, 2, 5, 64}) {
-        const Plan plan = found(gb200, {.nodes = 2, .max_channels = most});
+        const ChannelPlan plan = found(gb200, {.nodes = 2, .max_channels = most});
         EXPECT_LE(std::ssize(plan.channels), most);
         EXPECT_LE(plan.bandwidth, plan.bound * (1 + 1e-9));
     }
@@ -105,7 +105,7 @@ TEST(SearchTest, KeepsTheLimitOfChannels) {
 TEST(SearchTest, SpendsNoMoreStepsThanItMay) {
     const Topology staged =
         load("nccl/panlichen_8x3090_topo.xml", {.assume = {.peer_to_peer = false}});
-    const Plan hasty = found(staged, {.pattern = Pattern::kTree, .nodes = 2, .steps = 0});
+    const ChannelPlan hasty = found(staged, {.pattern = Pattern::kTree, .nodes = 2, .steps = 0});
     EXPECT_FALSE(hasty.optimal);
     EXPECT_LT(hasty.bandwidth, hasty.bound);
     EXPECT_LT(hasty.bandwidth, found(staged, {.pattern = Pattern::kTree, .nodes = 2}).bandwidth);
@@ -128,7 +128,7 @@ TEST(SearchTest, NamesTheReasonWhereThereIsNoPlan) {
 TEST(SearchTest, OneGpuNeedsNoWayToOthers) {
     const Topology one = load("nccl/h100_1gpu_1nic.xml");
     EXPECT_EQ(found(one, {}).type_intra, PathType::kLoc);
-    const Plan between = found(one, {.nodes = 2});
+    const ChannelPlan between = found(one, {.nodes = 2});
     EXPECT_EQ(between.bandwidth, 48);
     EXPECT_EQ(between.channels.at(0).net_in, 0);
     EXPECT_EQ(between.type_inter, PathType::kPix);

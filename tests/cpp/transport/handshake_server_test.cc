@@ -29,8 +29,8 @@ using fakes::test_deadline;
 using handshake::ClientHello;
 using handshake::ClientProof;
 using handshake::ServerProof;
+using handshake::ServerVerdict;
 using handshake::Transcript;
-using handshake::Verdict;
 using testing::HasSubstr;
 
 TEST_F(HandshakeTest, AClientThatLeavesIsForgotten) {
@@ -116,9 +116,9 @@ TEST_F(HandshakeTest, AnActivePeerDoesNotMakeWayForTheSilent) {
     std::vector<UniqueFd> silent;
     for (int i = 0; i < 50; ++i) silent.push_back(raw_client());
     serve_until_refused(50);
-    for (std::size_t i = 0; i < active.size(); ++i) {
-        send(active[i], proof(transcripts[i], kSecret));
-        EXPECT_EQ(receive<Verdict>(active[i]), Verdict::kAccepted);
+    for (std::size_t i = 0; i < speaking.size(); ++i) {
+        send(speaking[i], proof(transcripts[i], kSecret));
+        EXPECT_EQ(receive<ServerVerdict>(speaking[i]), ServerVerdict::kAccepted);
     }
 }
 
@@ -166,12 +166,12 @@ TEST_F(HandshakeTest, AClientThatIsPutOffBeginsAgain) {
     {
         const UniqueFd halfway = next();
         prove_to(halfway);
-        send(halfway, Verdict::kPutOff);
+        send(halfway, ServerVerdict::kPutOff);
     }
     const UniqueFd third = next();
     prove_to(third);
     take(third, ClientProof{});
-    send(third, Verdict::kAccepted);
+    send(third, ServerVerdict::kAccepted);
     client.join();
     EXPECT_TRUE(status.is_ok()) << status.to_string();
 }

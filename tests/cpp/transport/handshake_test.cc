@@ -24,7 +24,7 @@ using fakes::test_deadline;
 using handshake::ClientHello;
 using handshake::ClientProof;
 using handshake::ServerProof;
-using handshake::Verdict;
+using handshake::ServerVerdict;
 using testing::HasSubstr;
 
 TEST_F(HandshakeTest, TheClientLeavesAServerWithoutTheSecret) {
@@ -49,7 +49,7 @@ TEST_F(HandshakeTest, AServersProofSentBackProvesNothing) {
     send(client, hello(1));
     const auto answer = receive<ServerProof>(client);
     send(client, ClientProof{{}, answer.proof});
-    EXPECT_EQ(receive<Verdict>(client), Verdict::kRefused);
+    EXPECT_EQ(receive<ServerVerdict>(client), ServerVerdict::kRefused);
     EXPECT_TRUE(welcomed_.empty());
 }
 

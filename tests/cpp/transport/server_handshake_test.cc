@@ -23,8 +23,8 @@ using fakes::test_deadline;
 using handshake::ClientHello;
 using handshake::ClientProof;
 using handshake::ServerProof;
+using handshake::ServerVerdict;
 using handshake::Transcript;
-using handshake::Verdict;
 using testing::HasSubstr;
 
 TEST_F(HandshakeTest, CarriesTheIntroductionsOfAllSocketsInOrder) {
@@ -64,7 +64,7 @@ TEST_F(HandshakeTest, TheServerRefusesAClientWithoutTheSecret) {
     const UniqueFd client = raw_client();
     const Transcript transcript = converse(client, hello(1));
     send(client, proof(transcript, {9, 9, 9}));
-    EXPECT_EQ(receive<Verdict>(client), Verdict::kRefused);
+    EXPECT_EQ(receive<ServerVerdict>(client), ServerVerdict::kRefused);
     serve_until_refused();
     EXPECT_TRUE(welcomed_.empty());
     EXPECT_TRUE(sys::peer_has_closed(client.get()));
@@ -76,7 +76,7 @@ TEST_F(HandshakeTest, AProofIsGoodForItsOwnRequestOnly) {
     ClientProof tampered = proof(transcript, kSecret);
     tampered.request.source += 1;
     send(client, tampered);
-    EXPECT_EQ(receive<Verdict>(client), Verdict::kRefused);
+    EXPECT_EQ(receive<ServerVerdict>(client), ServerVerdict::kRefused);
     EXPECT_TRUE(welcomed_.empty());
 }
 
@@ -85,14 +85,14 @@ TEST_F(HandshakeTest, ARecordedExchangeProvesNothing) {
     const Transcript transcript = converse(first, hello(1));
     const ClientProof recorded = proof(transcript, kSecret);
     send(first, recorded);
-    EXPECT_EQ(receive<Verdict>(first), Verdict::kAccepted);
+    EXPECT_EQ(receive<ServerVerdict>(first), ServerVerdict::kAccepted);
     ASSERT_EQ(welcomed_.size(), 1U);
 
     const UniqueFd second = raw_client();
     const Transcript again = converse(second, hello(1));
     EXPECT_NE(again.server_nonce, transcript.server_nonce);
     send(second, recorded);
-    EXPECT_EQ(receive<Verdict>(second), Verdict::kRefused);
+    EXPECT_EQ(receive<ServerVerdict>(second), ServerVerdict::kRefused);
     EXPECT_EQ(welcomed_.size(), 1U);
 }
 
@@ -100,11 +100,11 @@ TEST_F(HandshakeTest, AnUnknownGroupLooksLikeAWrongSecret) {
     const UniqueFd client = raw_client();
     const Transcript transcript = converse(client, hello(1, {1}));
     send(client, proof(transcript, kSecret));
-    EXPECT_EQ(receive<Verdict>(client), Verdict::kRefused);
+    EXPECT_EQ(receive<ServerVerdict>(client), ServerVerdict::kRefused);
     serve_until_refused();
     const UniqueFd known = raw_client();
     send(known, proof(converse(known, hello(1)), {4}));
-    EXPECT_EQ(receive<Verdict>(known), Verdict::kRefused);
+    EXPECT_EQ(receive<ServerVerdict>(known), ServerVerdict::kRefused);
     serve_until_refused(2);
     // Only this process's own log tells them apart.
     EXPECT_THAT(receptionist_.refusals[0].message(),
@@ -157,7 +157,7 @@ TEST_F(HandshakeTest, WhatFollowsTheProofStaysInTheStream) {
     send(client, proof(transcript, kSecret));
     const std::array<std::byte, 3> early{std::byte{1}, std::byte{2}, std::byte{3}};
     send(client, early);
-    EXPECT_EQ(receive<Verdict>(client), Verdict::kAccepted);
+    EXPECT_EQ(receive<ServerVerdict>(client), ServerVerdict::kAccepted);
     std::array<std::byte, 3> received{};
     ASSERT_TRUE(sys::receive_all(welcomed_.at(0).socket.get(), received, test_deadline()).is_ok());
     EXPECT_EQ(received, early);
@@ -177,7 +177,7 @@ TEST_F(HandshakeTest, ASlowClientIsServedByteByByte) {
         client_hello, receive<ServerProof>(client).nonce, {4, 2, 0, 4, 0, 0, 0, 0, {}}};
     const ClientProof last = proof(transcript, kSecret);
     trickle(handshake::bytes_of(last));
-    EXPECT_EQ(receive<Verdict>(client), Verdict::kAccepted);
+    EXPECT_EQ(receive<ServerVerdict>(client), ServerVerdict::kAccepted);
     EXPECT_EQ(welcomed_.at(0).introduction.request.source, 4);
 }
 

@@ -6,15 +6,13 @@
 // lost. Data streams cannot show that, because a full stream looks like a dead one.
 #pragma once
 
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <pccl/deadline.h>
 #include "csrc/transport/control/close_reason.h"
-#include "csrc/transport/tcp/stripes.h"
+#include "csrc/transport/watched_socket.h"
 
-namespace pccl::transport::tcp {
+namespace pccl::transport {
 
 class PeerWatch {
    public:
@@ -41,12 +39,4 @@ class PeerWatch {
     TimePoint broken_{};
 };
 
-/// Parts of both ends of a link. The analyzer does not follow a Result that was checked.
-struct LinkParts {  // NOLINT(clang-analyzer-core.uninitialized.Assign)
-    Rank peer = kNoRank;
-    std::string peer_name;  // "rank 3 at 10.0.0.5:4433", for messages
-    std::vector<Stripes> channels;
-    PeerWatch watch;
-};
-
-}  // namespace pccl::transport::tcp
+}  // namespace pccl::transport

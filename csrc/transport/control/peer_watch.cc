@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/transport/tcp/watch.h"
+#include "csrc/transport/control/peer_watch.h"
 
-namespace pccl::transport::tcp {
+namespace pccl::transport {
 namespace {
 
 // A check is a system call, and reading the clock costs more than counting: most calls do neither.
@@ -26,4 +26,4 @@ Status PeerWatch::explain(const Status& fault) {
     return now - broken_ < kBrokenGrace ? Status::ok() : fault;
 }
 
-}  // namespace pccl::transport::tcp
+}  // namespace pccl::transport

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Choice of the address (GID) from which a port sends.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include <pccl/status.h>
+#include "csrc/sys/socket/interfaces.h"
+#include "csrc/sys/verbs/device_info.h"
+
+namespace pccl::transport::verbs {
+
+struct GidChoice {
+    sys::verbs::GidEntry entry;
+    std::string reason;  // "RoCE v2, of 10.0.0.0/24"
+};
+
+/// Chooses a GID of a port. On Ethernet: RoCE v2 before v1; then an address in the subnet of one of
+/// `interfaces`, those at which this process listens; then their address family; then IPv4 and
+/// global IPv6 before link-local addresses; then the lowest index. On InfiniBand: the first.
+/// `index` >= 0 requires that entry. kUnavailable where the port has none.
+[[nodiscard]] Result<GidChoice> choose_gid(const sys::verbs::PortInfo& port,
+                                           std::span<const sys::Interface> interfaces, int index);
+
+}  // namespace pccl::transport::verbs

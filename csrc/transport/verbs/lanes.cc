@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "csrc/transport/verbs/lanes.h"
+
+#include <algorithm>
+
+#include "csrc/base/text/text.h"
+
+namespace pccl::transport::verbs {
+
+Result<LinkMemory> LinkMemory::create(Mapping mapping,
+                                      std::span<const std::shared_ptr<Adapter>> adapters,
+                                      Access access) {
+    LinkMemory memory;
+    memory.mapping_ = std::move(mapping);
+    for (const std::shared_ptr<Adapter>& adapter : adapters) {
+        PCCL_ASSIGN_OR_RETURN(MemoryRegion region, adapter->add(memory.mapping_.memory(), access));
+        memory.regions_.push_back(std::move(region));
+    }
+    return memory;
+}
+
+PeerRange LinkMemory::range() const {
+    PeerRange range{.address = reinterpret_cast<std::uint64_t>(data()),
+                    .bytes = mapping_.memory().size(),
+                    .keys = {}};
+    for (const MemoryRegion& region : regions_) range.keys.push_back(region->rkey);
+    return range;
+}
+
+Status Lane::connect(const LaneEnd& peer) {
+    peer_device_ = peer.device;
+    return pair_->connect(peer.pair);
+}
+
+void Lane::prepare(ibv_send_wr& request, bool is_signalled) {
+    request.wr_id = ++posted_;
+    for (int i = 0; i < request.num_sge; ++i) unmarked_ += request.sg_list[i].length;
+    const std::uint64_t since = posted_ - (marks_.empty() ? completed_ : marks_.back().id);
+    if (!is_signalled && since < kSignalEvery) return;
+    request.send_flags |= IBV_SEND_SIGNALED;
+    marks_.push_back({posted_, unmarked_});
+    load_ += std::exchange(unmarked_, 0);
+}
+
+Status Lane::fence() {
+    const bool is_marked = posted_ == (marks_.empty() ? completed_ : marks_.back().id);
+    if (is_marked || free_slots() < 1) return Status::ok();
+    ibv_send_wr request{};
+    request.opcode = IBV_WR_RDMA_WRITE;
+    prepare(request, true);
+    return post(request);
+}
+
+Status Lane::poll(const std::function<void(const WorkCompletion&)>& received) {
+    while (true) {
+        PCCL_ASSIGN_OR_RETURN(const auto completion, pair_->next());
+        if (!completion) return Status::ok();
+        if (completion->status != IBV_WC_SUCCESS)
+            return Status::peer_lost(kNoRank,
+                                     concat(pair_->port().name(), ": ", explain(*completion)));
+        if ((completion->id & QueuePair::kReceive) != 0)
+            received(*completion);
+        else
+            complete(completion->id);
+    }
+}
+
+/// Requests of a queue pair complete in their order.
+void Lane::complete(std::uint64_t id) {
+    completed_ = id;
+    while (!marks_.empty() && marks_.front().id <= id) {
+        load_ -= marks_.front().bytes;
+        marks_.pop_front();
+    }
+}
+
+Result<Lanes> Lanes::create(std::span<const std::shared_ptr<Port>> ports, int each,
+                            const QueueDepths& depths) {
+    Lanes lanes;
+    for (int i = 0; i < each; ++i) {
+        for (const std::shared_ptr<Port>& port : ports) {
+            if (lanes.count() == LinkEnd::kMostLanes) break;
+            PCCL_ASSIGN_OR_RETURN(auto pair, QueuePair::create(port, depths));
+            auto known = std::ranges::find(lanes.adapters_, port->adapter);
+            if (known == lanes.adapters_.end())
+                known = lanes.adapters_.insert(known, port->adapter);
+            const auto device = static_cast<std::size_t>(known - lanes.adapters_.begin());
+            lanes.lanes_.emplace_back(std::move(pair), device);
+        }
+    }
+    return lanes;
+}
+
+std::vector<LaneEnd> Lanes::ends() const {
+    std::vector<LaneEnd> ends;
+    for (const Lane& lane : lanes_)
+        ends.push_back(
+            {.device = static_cast<std::uint8_t>(lane.device()), .pair = lane.pair().address()});
+    return ends;
+}
+
+Status Lanes::connect(std::span<const LaneEnd> peer) {
+    while (lanes_.size() > peer.size()) lanes_.pop_back();
+    for (std::size_t i = 0; i < lanes_.size(); ++i) PCCL_TRY(lanes_[i].connect(peer[i]));
+    return Status::ok();
+}
+
+void Lanes::drain(Deadline deadline) {
+    for (Lane& lane : lanes_) {
+        const auto ignore = [](const WorkCompletion&) {};
+        Status state = lane.fence();
+        while (state.is_ok() && !lane.is_drained() && !deadline.passed()) state = lane.poll(ignore);
+    }
+}
+
+Status Lanes::check() {
+    for (Lane& lane : lanes_)
+        PCCL_TRY(lane.pair().port().adapter->check_port(lane.pair().port().info.number));
+    return Status::ok();
+}
+
+std::string Lanes::describe(std::span<const LaneEnd> peer) const {
+    std::string text;
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+        const Port& port = lanes_[i].pair().port();
+        const sys::verbs::GidEntry there{.index = 0, .gid = peer[i].pair.gid};
+        text += concat(i > 0 ? "; " : "", port.name(), " (GID ", port.gid.index, ", ", port.reason,
+                       ") to ", there.address());
+    }
+    return text;
+}
+
+}  // namespace pccl::transport::verbs

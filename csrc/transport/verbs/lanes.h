@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Queue pairs of a link, over which its streams are cut, and the memory that they reach.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <pccl/deadline.h>
+#include <pccl/status.h>
+#include "csrc/transport/mapping.h"
+#include "csrc/transport/verbs/link_exchange.h"
+#include "csrc/transport/verbs/queue_pair.h"
+
+namespace pccl::transport::verbs {
+
+/// Memory of this process that all devices of a link can reach.
+class LinkMemory {
+   public:
+    /// Registers a mapping with each adapter.
+    static Result<LinkMemory> create(Mapping mapping,
+                                     std::span<const std::shared_ptr<Adapter>> adapters,
+                                     Access access);
+
+    [[nodiscard]] std::byte* data() const { return mapping_.memory().data(); }
+    [[nodiscard]] std::uint32_t local_key(std::size_t device) const {
+        return regions_[device]->lkey;
+    }
+    /// Returns the range for the peer.
+    [[nodiscard]] PeerRange range() const;
+
+   private:
+    Mapping mapping_;                    // outlives its registrations
+    std::vector<MemoryRegion> regions_;  // by device
+};
+
+/// One queue pair with the state of its send queue.
+class Lane {
+   public:
+    Lane(std::unique_ptr<QueuePair> pair, std::size_t device)
+        : pair_(std::move(pair)), device_(device) {}
+
+    [[nodiscard]] QueuePair& pair() { return *pair_; }
+    [[nodiscard]] const QueuePair& pair() const { return *pair_; }
+    [[nodiscard]] std::size_t device() const { return device_; }
+    /// Returns the index of the peer's device.
+    [[nodiscard]] std::size_t peer_device() const { return peer_device_; }
+    Status connect(const LaneEnd& peer);
+
+    /// Returns how many requests the send queue takes now.
+    [[nodiscard]] int free_slots() const {
+        return pair_->depths().sends - static_cast<int>(posted_ - completed_);
+    }
+    /// Posts an empty write with a completion behind requests that have none.
+    Status fence();
+    /// Returns whether all requests are complete; call fence() before.
+    [[nodiscard]] bool is_drained() const { return marks_.empty(); }
+    /// Returns the bytes that are posted and, as far as completions show, not delivered.
+    [[nodiscard]] std::uint64_t load() const { return load_; }
+    /// Prepares the next request: sets its id and whether it is signalled. There must be a free
+    /// slot, and post() must follow.
+    void prepare(ibv_send_wr& request, bool is_signalled);
+    Status post(ibv_send_wr& first) { return pair_->post(first); }
+
+    /// Takes completions until there is none: calls `received` for each receive request. Returns
+    /// the error of the first failed request, with explain().
+    Status poll(const std::function<void(const WorkCompletion&)>& received);
+
+   private:
+    /// Requests between two that are signalled.
+    static constexpr std::uint64_t kSignalEvery = 32;
+    struct LoadMark {
+        std::uint64_t id;
+        std::uint64_t bytes;
+    };
+    void complete(std::uint64_t id);
+
+    std::unique_ptr<QueuePair> pair_;
+    std::size_t device_;
+    std::size_t peer_device_ = 0;
+    std::uint64_t posted_ = 0;
+    std::uint64_t completed_ = 0;
+    std::uint64_t load_ = 0;
+    std::deque<LoadMark> marks_;  // one for each signalled request: bytes up to it
+    std::uint64_t unmarked_ = 0;  // bytes since the last signalled request
+};
+
+/// Queue pairs of one end.
+class Lanes {
+   public:
+    /// Creates `each` queue pairs on each port, at most LinkEnd::kMostLanes together.
+    static Result<Lanes> create(std::span<const std::shared_ptr<Port>> ports, int each,
+                                const QueueDepths& depths);
+
+    [[nodiscard]] std::span<const std::shared_ptr<Adapter>> adapters() const { return adapters_; }
+    [[nodiscard]] std::vector<LaneEnd> ends() const;
+    /// Connects the lanes to the peer's, in their order, and drops those for which the peer has
+    /// none.
+    Status connect(std::span<const LaneEnd> peer);
+    [[nodiscard]] std::size_t count() const { return lanes_.size(); }
+    [[nodiscard]] Lane& operator[](std::size_t index) { return lanes_[index]; }
+    /// Waits until all posted requests are complete, or one has failed.
+    void drain(Deadline deadline);
+    /// Returns the state of devices and ports: kPeerLost, without a rank, once one has failed.
+    Status check();
+    /// Describes the connection for the log: "mlx5_0:1 (RoCE v2, of 10.0.0.0/24) to 10.0.0.2".
+    [[nodiscard]] std::string describe(std::span<const LaneEnd> peer) const;
+
+   private:
+    std::vector<std::shared_ptr<Adapter>> adapters_;
+    std::vector<Lane> lanes_;
+};
+
+}  // namespace pccl::transport::verbs

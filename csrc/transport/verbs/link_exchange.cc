@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "csrc/transport/verbs/link_exchange.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "csrc/base/bytes.h"
+#include "csrc/base/text/text.h"
+#include "csrc/sys/socket/socket.h"
+
+namespace pccl::transport::verbs {
+namespace {
+
+constexpr std::uint32_t kMagic = 0x56434350;  // "PCCV"
+constexpr std::uint16_t kVersion = 1;
+constexpr std::size_t kLengthBytes = 4;
+constexpr std::size_t kLongestReason = 1 * kKiB;
+constexpr std::size_t kLongestMessage = LinkEnd::kLongest + kLongestReason;
+constexpr std::uint32_t kMost24Bits = (1U << 24) - 1;
+enum class MessageKind : std::uint8_t { kEnd, kRefusal };
+
+void write_pair(const QueuePairAddress& pair, ByteWriter& out) {
+    out.u32(pair.number);
+    out.u32(pair.sequence);
+    out.u16(pair.lid);
+    out.raw(std::as_bytes(std::span(pair.gid)));
+    out.u8(pair.mtu);
+    out.u8(pair.reads);
+    out.u8(pair.is_ethernet ? 1 : 0);
+}
+
+Status read_pair(ByteReader& in, QueuePairAddress& pair) {
+    std::uint8_t is_ethernet = 0;
+    PCCL_TRY(in.u32(pair.number));
+    PCCL_TRY(in.u32(pair.sequence));
+    PCCL_TRY(in.u16(pair.lid));
+    PCCL_TRY(in.raw(std::as_writable_bytes(std::span(pair.gid))));
+    PCCL_TRY(in.u8(pair.mtu));
+    PCCL_TRY(in.u8(pair.reads));
+    PCCL_TRY(in.u8(is_ethernet));
+    pair.is_ethernet = is_ethernet == 1;
+    if (pair.number > kMost24Bits || pair.sequence > kMost24Bits || is_ethernet > 1)
+        return Status::invalid_argument("a queue pair whose numbers cannot be");
+    if (pair.mtu < IBV_MTU_256 || pair.mtu > IBV_MTU_4096 || pair.reads < 1 || pair.reads > 16)
+        return Status::invalid_argument(concat("a queue pair with MTU code ", int{pair.mtu},
+                                               " and ", int{pair.reads},
+                                               " reads; expected 1 to 5, and 1 to 16"));
+    return Status::ok();
+}
+
+Result<std::uint8_t> read_count(ByteReader& in, std::size_t least, std::size_t most,
+                                std::string_view what) {
+    std::uint8_t count = 0;
+    PCCL_TRY(in.u8(count));
+    if (count >= least && count <= most) return count;
+    return Status::invalid_argument(
+        concat(int{count}, " ", what, "; expected ", least, " to ", most));
+}
+
+Result<PeerRange> read_range(ByteReader& in, std::size_t devices) {
+    PeerRange range{.keys = std::vector<std::uint32_t>(devices)};
+    PCCL_TRY(in.u64(range.address));
+    PCCL_TRY(in.u64(range.bytes));
+    if (range.address == 0 || range.bytes == 0 || range.address + range.bytes < range.address)
+        return Status::invalid_argument("a range of memory that cannot be");
+    for (std::uint32_t& key : range.keys) PCCL_TRY(in.u32(key));
+    return range;
+}
+
+Result<LaneEnd> read_lane(ByteReader& in, std::size_t devices) {
+    LaneEnd lane;
+    PCCL_TRY(in.u8(lane.device));
+    if (lane.device >= devices)
+        return Status::invalid_argument(
+            concat("a queue pair of device ", int{lane.device}, " of ", devices));
+    PCCL_TRY(read_pair(in, lane.pair));
+    return lane;
+}
+
+Status read_head(ByteReader& in) {
+    std::uint32_t magic = 0;
+    std::uint16_t version = 0;
+    PCCL_TRY(in.u32(magic));
+    PCCL_TRY(in.u16(version));
+    if (magic != kMagic) return Status::invalid_argument("no end of an RDMA link");
+    if (version == kVersion) return Status::ok();
+    return Status::unsupported(concat("an RDMA link of version ", version, "; this one is version ",
+                                      kVersion, ": use one version of PCCL on all hosts"));
+}
+
+}  // namespace
+
+std::string LinkEnd::serialise() const {
+    ByteWriter out;
+    out.u32(kMagic);
+    out.u16(kVersion);
+    out.u32(ring_bytes);
+    out.u32(receives);
+    const std::size_t devices = memory.empty() ? 0 : memory.front().keys.size();
+    out.u8(static_cast<std::uint8_t>(devices));
+    out.u8(static_cast<std::uint8_t>(memory.size()));
+    for (const PeerRange& range : memory) {
+        out.u64(range.address);
+        out.u64(range.bytes);
+        for (const std::uint32_t key : range.keys) out.u32(key);
+    }
+    out.u8(static_cast<std::uint8_t>(lanes.size()));
+    for (const LaneEnd& lane : lanes) {
+        out.u8(lane.device);
+        write_pair(lane.pair, out);
+    }
+    return out.take();
+}
+
+Result<LinkEnd> LinkEnd::parse(std::string_view bytes) {
+    ByteReader in(bytes);
+    LinkEnd end;
+    PCCL_TRY(read_head(in));
+    PCCL_TRY(in.u32(end.ring_bytes));
+    PCCL_TRY(in.u32(end.receives));
+    if (!std::has_single_bit(end.ring_bytes) || end.ring_bytes < kLeastRing ||
+        end.ring_bytes > kMostRing)
+        return Status::invalid_argument(concat("a ring of ", end.ring_bytes,
+                                               " bytes; expected a power of two from 64 KiB to "
+                                               "64 MiB"));
+    if (end.receives < 1 || end.receives > kMostReceives)
+        return Status::invalid_argument(
+            concat(end.receives, " receive requests; expected 1 to ", kMostReceives));
+    PCCL_ASSIGN_OR_RETURN(const std::size_t devices, read_count(in, 1, kMostDevices, "devices"));
+    PCCL_ASSIGN_OR_RETURN(const std::size_t ranges, read_count(in, 1, kMostRanges, "ranges"));
+    for (std::size_t i = 0; i < ranges; ++i) {
+        PCCL_ASSIGN_OR_RETURN(PeerRange range, read_range(in, devices));
+        end.memory.push_back(std::move(range));
+    }
+    PCCL_ASSIGN_OR_RETURN(const std::size_t lanes, read_count(in, 1, kMostLanes, "queue pairs"));
+    for (std::size_t i = 0; i < lanes; ++i) {
+        PCCL_ASSIGN_OR_RETURN(const LaneEnd lane, read_lane(in, devices));
+        end.lanes.push_back(lane);
+    }
+    PCCL_TRY(in.finish());
+    return end;
+}
+
+std::string message_of(const Result<LinkEnd>& end) {
+    ByteWriter body;
+    body.u8(static_cast<std::uint8_t>(end.is_ok() ? MessageKind::kEnd : MessageKind::kRefusal));
+    if (end.is_ok())
+        body.text(end->serialise());
+    else
+        body.status(end.status(), kLongestReason);
+    ByteWriter message;
+    message.text(body.take());
+    return message.take();
+}
+
+Result<std::optional<LinkEnd>> LinkEndReader::advance(int socket) {
+    std::size_t wanted = kLengthBytes;
+    while (true) {
+        if (received_.size() >= kLengthBytes) {
+            std::uint32_t length = 0;
+            PCCL_TRY(ByteReader(received_).u32(length));
+            if (length > kLongestMessage)
+                return Status::invalid_argument(concat("an RDMA link described by ", length,
+                                                       " bytes; at most ", kLongestMessage));
+            wanted = kLengthBytes + length;
+            if (received_.size() == wanted) break;
+        }
+        std::array<std::byte, kLongestMessage> piece{};
+        PCCL_ASSIGN_OR_RETURN(
+            const std::size_t count,
+            sys::receive_some(socket, std::span(piece).first(wanted - received_.size())));
+        if (count == 0) return std::optional<LinkEnd>();
+        received_.append(reinterpret_cast<const char*>(piece.data()), count);
+    }
+    ByteReader in(std::string_view(received_).substr(kLengthBytes));
+    std::uint8_t kind = 0;
+    PCCL_TRY(in.u8(kind));
+    if (kind == static_cast<std::uint8_t>(MessageKind::kRefusal)) {
+        Status refusal;
+        PCCL_TRY(in.status(refusal, kLongestReason));
+        return refusal.is_ok() ? Status::invalid_argument("a refusal without a reason") : refusal;
+    }
+    std::string end;
+    PCCL_TRY(in.text(end, LinkEnd::kLongest));
+    PCCL_TRY(in.finish());
+    PCCL_ASSIGN_OR_RETURN(LinkEnd parsed, LinkEnd::parse(end));
+    return std::optional(std::move(parsed));
+}
+
+}  // namespace pccl::transport::verbs

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Messages by which both ends of a link exchange queue pairs and memory, over the connection on
+// which they have proven the group's secret: the sender's end first, then the receiver's, or why it
+// takes no link.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <pccl/status.h>
+#include "csrc/base/ids.h"
+#include "csrc/transport/verbs/queue_pair.h"
+
+namespace pccl::transport::verbs {
+
+/// Memory of one end that the other end writes.
+struct PeerRange {
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;
+    std::vector<std::uint32_t> keys;  // by device of that end
+
+    bool operator==(const PeerRange&) const = default;
+};
+
+/// Queue pair of one end; the pairs of both ends are connected in their order.
+struct LaneEnd {
+    std::uint8_t device = 0;  // index in PeerRange::keys
+    QueuePairAddress pair;
+
+    bool operator==(const LaneEnd&) const = default;
+};
+
+struct LinkEnd {
+    static constexpr std::size_t kMostLanes = 16;
+    static constexpr std::size_t kMostDevices = 8;
+    static constexpr std::size_t kMostRanges = 3;
+    static constexpr std::uint32_t kLeastRing = 64 * kKiB;
+    static constexpr std::uint32_t kMostRing = 64 * kMiB;
+    static constexpr std::size_t kLongest = 4 * kKiB;  // serialised
+    static constexpr std::uint32_t kMostReceives = 1024;
+
+    std::uint32_t ring_bytes = kLeastRing;  // of each channel; a power of two
+    std::uint32_t receives = 0;             // receive requests of each queue pair
+    std::vector<PeerRange> memory;
+    std::vector<LaneEnd> lanes;
+
+    bool operator==(const LinkEnd&) const = default;
+    [[nodiscard]] std::string serialise() const;
+    /// Parses bytes of any origin. kInvalidArgument names the field or the place; kUnsupported
+    /// stands for another version.
+    static Result<LinkEnd> parse(std::string_view bytes);
+};
+
+/// Serialises the message of an end, with its length.
+[[nodiscard]] std::string message_of(const Result<LinkEnd>& end);
+
+/// Receiver of one such message on a non-blocking socket.
+class LinkEndReader {
+   public:
+    /// Returns the end once the message is whole. The peer's refusal, or malformed bytes, are the
+    /// error. Does not block.
+    Result<std::optional<LinkEnd>> advance(int socket);
+
+   private:
+    std::string received_;
+};
+
+}  // namespace pccl::transport::verbs

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Usable port of an RDMA device, with the choices made for it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "csrc/sys/verbs/device_info.h"
+#include "csrc/transport/verbs/adapter.h"
+
+namespace pccl::transport::verbs {
+
+struct Port {
+    std::shared_ptr<Adapter> adapter;
+    sys::verbs::PortInfo info;
+    sys::verbs::GidEntry gid;  // used where the link layer is Ethernet, or the peer has another
+                               // subnet
+    std::string reason;        // why that GID: "RoCE v2, IPv4"
+
+    /// Returns "mlx5_0:1".
+    [[nodiscard]] std::string name() const {
+        return adapter->name() + ":" + std::to_string(info.number);
+    }
+};
+
+}  // namespace pccl::transport::verbs

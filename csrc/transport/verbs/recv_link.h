@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Receiving end of an RDMA link (send_link.h): the peer writes into registered rings here, and the
+// bytes are read in place.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "csrc/base/ids.h"
+#include "csrc/transport/control/peer_watch.h"
+#include "csrc/transport/link.h"
+#include "csrc/transport/sticky_status.h"
+#include "csrc/transport/transport.h"
+#include "csrc/transport/verbs/arrivals.h"
+#include "csrc/transport/verbs/lanes.h"
+#include "csrc/transport/verbs/link_pages.h"
+
+namespace pccl::transport::verbs {
+
+struct RecvLinkParts {
+    Rank peer = kNoRank;
+    std::string peer_name;
+    Lanes lanes;
+    std::array<LinkMemory, kChannels> rings;
+    LinkMemory tails;    // a TailPage, which the sender writes
+    LinkMemory credits;  // a CreditPage, of which the sender has a copy
+    LinkEnd here;        // as the sender has it
+    PeerRange sender;    // its CreditPage
+    PeerWatch watch;
+};
+
+class VerbsRecvLink final : public RecvLink {
+   public:
+    explicit VerbsRecvLink(RecvLinkParts parts) : parts_(std::move(parts)) {}
+    ~VerbsRecvLink() override;
+
+    [[nodiscard]] TransportKind kind() const override { return TransportKind::kVerbs; }
+    Result<Bytes> peek(ChannelId channel) override;
+    void consume(ChannelId channel, std::size_t count) override;
+    Result<std::size_t> receive(ChannelId channel, MutableBytes into) override;
+    Status look() override;
+    void abort(const Status& reason) override;
+
+   private:
+    struct Stream {
+        Arrivals arrivals;
+        std::uint64_t consumed = 0;
+        std::uint64_t credited = 0;  // consumed, as the sender knows it
+        bool shown = false;          // set by a peek() after which no byte was consumed
+    };
+    [[nodiscard]] std::size_t ring_bytes() const { return parts_.here.ring_bytes; }
+    /// Takes arrivals of all streams.
+    Status refresh();
+    Status take(const WorkCompletion& completion);
+    Status take_tail(ChannelId channel);
+    /// Adds a part of a stream, which must be within the ring.
+    Status add(Stream& stream, std::uint64_t begin, std::uint64_t bytes);
+    /// Returns credit to the sender where it has too little.
+    Status return_credit();
+    [[nodiscard]] bool owes_credit() const;
+    Status send_credit();
+    /// Returns why the peer is gone, once no earlier bytes of it can still arrive.
+    Status look_idle();
+    Status settled(const Status& gone);
+    Status fail(const Status& fault);
+    Status malformed(std::string_view what) const;
+    [[nodiscard]] CreditPage& credits() const {
+        return *reinterpret_cast<CreditPage*>(parts_.credits.data());
+    }
+
+    RecvLinkParts parts_;
+    std::array<Stream, kChannels> streams_{};
+    std::array<std::uint64_t, LinkEnd::kMostLanes> reposted_{};  // receive requests, ever
+    std::array<std::uint64_t, LinkEnd::kMostLanes> credited_{};  // of these, as the sender knows
+    int idle_ = 0;
+    Status fault_;  // of a queue pair
+    TimePoint gone_{};
+    StickyStatus status_;
+};
+
+}  // namespace pccl::transport::verbs

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Sending end of an RDMA link.
+//
+//     send()    copies bytes into a registered ring here     | RDMA write with immediate:
+//     publish() cuts them into pieces, one write each     ---+-> into the receiver's ring
+//     room()    reads the credit page                     <----- RDMA write: bytes consumed
+//
+// The receiver's ring and this one have the same positions. A position is reused once the receiver
+// has consumed it, which also proves that the write has been delivered: no completion is needed for
+// that, so only every 32nd request has one. Each write with immediate takes one receive request of
+// the receiver. While it has none left, the bytes go without immediate, followed by a write of the
+// end of the stream (TailPage): the sender never waits for the receiver's program.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "csrc/base/ids.h"
+#include "csrc/transport/control/peer_watch.h"
+#include "csrc/transport/link.h"
+#include "csrc/transport/sticky_status.h"
+#include "csrc/transport/transport.h"
+#include "csrc/transport/verbs/lanes.h"
+#include "csrc/transport/verbs/link_pages.h"
+
+namespace pccl::transport::verbs {
+
+struct SendLinkParts {
+    Rank peer = kNoRank;
+    std::string peer_name;  // "rank 3 at 10.0.0.5:4433", for messages
+    Lanes lanes;
+    LinkMemory credits;                         // a CreditPage, which the receiver writes
+    std::array<LinkMemory, kChannels> staging;  // rings
+    LinkEnd receiver;
+    PeerWatch watch;
+};
+
+class VerbsSendLink final : public SendLink {
+   public:
+    explicit VerbsSendLink(SendLinkParts parts) : parts_(std::move(parts)) {}
+    ~VerbsSendLink() override;
+
+    [[nodiscard]] TransportKind kind() const override { return TransportKind::kVerbs; }
+    [[nodiscard]] std::size_t capacity(ChannelId channel) const override;
+    Result<std::size_t> send(ChannelId channel, Bytes bytes, Flush flush) override {
+        return send_gathered(channel, {&bytes, 1}, flush);
+    }
+    Result<std::size_t> send_gathered(ChannelId channel, std::span<const Bytes> pieces,
+                                      Flush flush) override;
+    Result<bool> flush(ChannelId channel) override;
+    Status look() override;
+    void abort(const Status& reason) override;
+
+   private:
+    /// Positions count the bytes of a stream from its beginning.
+    struct Stream {
+        std::uint64_t written = 0;     // copied into the ring here
+        std::uint64_t published = 0;   // posted
+        std::uint64_t consumed = 0;    // by the receiver, when last read
+        std::uint64_t tail_begin = 0;  // of the pieces without immediate
+        bool is_in_tail = false;       // set while pieces go without immediate
+    };
+    [[nodiscard]] std::size_t ring_bytes() const { return parts_.receiver.ring_bytes; }
+    Result<std::size_t> room(ChannelId channel, std::size_t wanted);
+    Status read_credit(ChannelId channel);
+    void copy_in(ChannelId channel, std::span<const Bytes> pieces, std::size_t count);
+    /// Posts what is written and not yet published, as far as the send queues take it.
+    Status publish(ChannelId channel);
+    /// Posts the piece of `bytes` bytes that begins at Stream::published; false where no queue pair
+    /// takes it.
+    Result<bool> post_piece(ChannelId channel, std::size_t bytes);
+    Result<bool> post_tail(ChannelId channel, std::size_t bytes);
+    /// Returns the least loaded lane that has a slot, and a receive request at the receiver; null:
+    /// none.
+    Lane* lane_for_immediate(std::size_t& index);
+    [[nodiscard]] bool has_receive(std::size_t lane) const;
+    Status poll();
+    /// Returns the reason why the link is broken, once it is known; ok until then.
+    Status fail(const Status& fault);
+    Status look_idle();
+    [[nodiscard]] const CreditPage& credits() const {
+        return *reinterpret_cast<const CreditPage*>(parts_.credits.data());
+    }
+
+    SendLinkParts parts_;
+    std::array<Stream, kChannels> streams_{};
+    std::array<std::uint64_t, LinkEnd::kMostLanes> immediates_{};  // sent on each lane
+    int idle_ = 0;
+    Status fault_;  // of a queue pair; the reason may follow on the socket
+    StickyStatus status_;
+};
+
+}  // namespace pccl::transport::verbs

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "csrc/transport/verbs/verbs_transport.h"
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+#include <utility>
+
+#include "csrc/base/log/log.h"
+#include "csrc/base/text/listed.h"
+#include "csrc/base/text/text.h"
+#include "csrc/transport/verbs/port_choice.h"
+#include "csrc/transport/verbs/recv_link.h"
+#include "csrc/transport/verbs/send_link.h"
+
+namespace pccl::transport::verbs {
+namespace {
+
+constexpr Duration kArrivalTimeout = std::chrono::seconds(10);
+constexpr std::size_t kPage = 4096;
+constexpr const char* kLayer = "layer:";
+// Receive requests of each queue pair, at both ends. A receiver's credits take at most 40: 4 for
+// each stream, and 2 for each lane.
+constexpr QueueDepths kDepths{.sends = 128, .receives = 64};
+
+std::string name_of(Rank rank, int socket) {
+    const auto address = sys::peer_address(socket);
+    return concat(peer_name(rank), " at ",
+                  address.is_ok() ? address->to_string() : "an address that is gone");
+}
+
+Status send_message(int socket, const Result<LinkEnd>& end) {
+    const std::string message = message_of(end);
+    // A fresh socket takes some KiB at once.
+    return sys::send_all(socket, std::as_bytes(std::span(message)),
+                         Deadline::after(std::chrono::seconds(1)));
+}
+
+Result<std::array<LinkMemory, kChannels>> make_rings(const Lanes& lanes, std::uint32_t bytes,
+                                                     Access access) {
+    std::array<LinkMemory, kChannels> rings;
+    for (LinkMemory& ring : rings) {
+        PCCL_ASSIGN_OR_RETURN(auto mapping, Mapping::ring(bytes));
+        PCCL_ASSIGN_OR_RETURN(ring,
+                              LinkMemory::create(std::move(mapping), lanes.adapters(), access));
+    }
+    return rings;
+}
+
+Result<LinkMemory> make_page(const Lanes& lanes, Access access) {
+    PCCL_ASSIGN_OR_RETURN(auto mapping, Mapping::anonymous(kPage));
+    return LinkMemory::create(std::move(mapping), lanes.adapters(), access);
+}
+static_assert(sizeof(CreditPage) <= kPage && sizeof(TailPage) <= kPage);
+
+Result<Lanes> make_lanes(std::span<const std::shared_ptr<Port>> ports, int each) {
+    PCCL_ASSIGN_OR_RETURN(Lanes lanes, Lanes::create(ports, each, kDepths));
+    for (std::size_t i = 0; i < lanes.count(); ++i)
+        PCCL_TRY(lanes[i].pair().post_receives(kDepths.receives));
+    return lanes;
+}
+
+/// Checks that the ranges of a sender's end are those that this version uses.
+Status check_sender(const LinkEnd& end) {
+    if (end.memory.size() == 1 && end.memory.front().bytes >= sizeof(CreditPage))
+        return Status::ok();
+    return Status::invalid_argument("the sender of an RDMA link describes no credit page");
+}
+
+Status check_receiver(const LinkEnd& end, std::uint32_t wanted) {
+    const bool has_all = end.memory.size() == kChannels + 1 && end.ring_bytes <= wanted &&
+                         end.memory[0].bytes >= 2 * end.ring_bytes &&
+                         end.memory[1].bytes >= 2 * end.ring_bytes &&
+                         end.memory[2].bytes >= sizeof(TailPage);
+    if (has_all) return Status::ok();
+    return Status::invalid_argument("the receiver of an RDMA link describes no rings");
+}
+
+}  // namespace
+
+std::uint32_t ring_bytes(int group_size) {
+    constexpr std::size_t kBudget = 32 * kMiB;  // of the rings of one channel, of all peers
+    const std::size_t peers = static_cast<std::size_t>(std::max(group_size - 1, 1));
+    return static_cast<std::uint32_t>(
+        std::clamp<std::size_t>(std::bit_floor(kBudget / peers), LinkEnd::kLeastRing, kMiB));
+}
+
+Result<std::unique_ptr<VerbsTransport>> VerbsTransport::create(Waiter& waiter, NetworkSide here,
+                                                               const VerbsOptions& options) {
+    std::unique_ptr<VerbsTransport> made(new VerbsTransport(waiter, std::move(here), options));
+    std::vector<sys::Interface> interfaces;
+    for (const NetworkDoor& door : made->here_.doors) interfaces.push_back(door.interface);
+    PCCL_ASSIGN_OR_RETURN(HcaFilter filter, HcaFilter::parse(options.hca));
+    PCCL_ASSIGN_OR_RETURN(made->ports_, choose_ports({.filter = std::move(filter),
+                                                      .soft = options.soft,
+                                                      .gid_index = options.gid_index,
+                                                      .interfaces = interfaces},
+                                                     waiter));
+    for (const auto& port : made->ports_)
+        log(LogLevel::kInfo, "RDMA port ", port->name(), ": ", port->info.gigabits, " Gbit/s, MTU ",
+            port->info.mtu_bytes, ", GID ", port->gid.index, " ", port->gid.address(), " (",
+            port->reason, ")");
+    return made;
+}
+
+std::string VerbsTransport::link_layer() const {
+    return concat(kLayer, ports_.front()->info.is_ethernet ? "ethernet" : "infiniband");
+}
+
+std::vector<std::string> VerbsTransport::addresses() const {
+    std::vector<std::string> addresses = here_.addresses();
+    addresses.push_back(link_layer());
+    return addresses;
+}
+
+Result<PeerRoutes> VerbsTransport::routes_to(const PeerAddress& peer) const {
+    PCCL_TRY(peer.first_of(TransportKind::kVerbs).status());
+    std::vector<std::string> doors = peer.links.at(TransportKind::kVerbs);
+    std::erase_if(doors, [](const std::string& text) { return text.starts_with(kLayer); });
+    return here_.routes_to(peer.control, doors);
+}
+
+Status VerbsTransport::reaches(const PeerAddress& peer) const {
+    PCCL_TRY(routes_to(peer).status());
+    const std::vector<std::string>& theirs = peer.links.at(TransportKind::kVerbs);
+    const auto layer = std::ranges::find_if(
+        theirs, [](const std::string& text) { return text.starts_with(kLayer); });
+    if (layer == theirs.end() || *layer == link_layer()) return Status::ok();
+    return Status::unavailable(concat("the RDMA ports here have the ", link_layer(),
+                                      ", the peer's ", *layer,
+                                      "; choose ports of one network by PCCL_IB_HCA"));
+}
+
+/// Connection attempt: proves the secret, describes this end, and connects to the receiver's.
+class VerbsTransport::VerbsPendingConnect final : public PendingConnect {
+   public:
+    VerbsPendingConnect(const VerbsTransport& transport, const LinkRequest& request,
+                        std::unique_ptr<RoutedHandshake> handshake)
+        : transport_(transport), request_(request), handshake_(std::move(handshake)) {}
+
+    Result<std::unique_ptr<SendLink>> advance() override {
+        if (!socket_) {
+            PCCL_ASSIGN_OR_RETURN(const bool accepted, handshake_->advance());
+            if (!accepted) return std::unique_ptr<SendLink>();
+            PCCL_TRY(offer());
+        }
+        auto answer = reader_.advance(socket_->fd());
+        if (!answer.is_ok()) return answer.status().with_peer(request_.destination);
+        if (!*answer) return std::unique_ptr<SendLink>();
+        return finish(**std::move(answer));
+    }
+    [[nodiscard]] Status timeout_error() const override {
+        if (!socket_) return handshake_->timeout_error();
+        return Status::timeout("timed out waiting for the peer's queue pairs")
+            .with_peer(request_.destination);
+    }
+
+   private:
+    Status offer() {
+        UniqueFd socket = std::move(handshake_->take_sockets().front());
+        sys::give_up_after(socket.get(), transport_.options_.peer_timeout);
+        socket_.emplace(std::move(socket), transport_.waiter_);
+        PCCL_TRY(socket_->watch());
+        PCCL_ASSIGN_OR_RETURN(Lanes lanes,
+                              make_lanes(transport_.ports_, transport_.options_.queue_pairs));
+        lanes_ = std::move(lanes);
+        PCCL_ASSIGN_OR_RETURN(credits_, make_page(*lanes_, Access::kPeerWrite));
+        const Status sent = send_message(
+            socket_->fd(), LinkEnd{.ring_bytes = ring_bytes(request_.group_size),
+                                   .receives = static_cast<std::uint32_t>(kDepths.receives),
+                                   .memory = {credits_.range()},
+                                   .lanes = lanes_->ends()});
+        return sent.with_peer(request_.destination);
+    }
+    Result<std::unique_ptr<SendLink>> finish(LinkEnd receiver) {
+        PCCL_TRY(check_receiver(receiver, ring_bytes(request_.group_size))
+                     .with_peer(request_.destination));
+        PCCL_TRY(lanes_->connect(receiver.lanes).with_peer(request_.destination));
+        PCCL_ASSIGN_OR_RETURN(auto staging,
+                              make_rings(*lanes_, receiver.ring_bytes, Access::kLocal));
+        const std::string name = name_of(request_.destination, socket_->fd());
+        log(LogLevel::kInfo, "RDMA link to ", name, ": ", lanes_->describe(receiver.lanes));
+        PeerWatch watch(
+            {.self = request_.source, .leaver = request_.destination, .ranks = request_.group_size},
+            *std::exchange(socket_, std::nullopt));
+        return std::unique_ptr<SendLink>(
+            std::make_unique<VerbsSendLink>(SendLinkParts{.peer = request_.destination,
+                                                          .peer_name = name,
+                                                          .lanes = *std::move(lanes_),
+                                                          .credits = std::move(credits_),
+                                                          .staging = std::move(staging),
+                                                          .receiver = std::move(receiver),
+                                                          .watch = std::move(watch)}));
+    }
+
+    const VerbsTransport& transport_;
+    const LinkRequest request_;
+    const std::unique_ptr<RoutedHandshake> handshake_;
+    std::optional<WatchedSocket> socket_;  // set once the peer has accepted
+    std::optional<Lanes> lanes_;
+    LinkMemory credits_;
+    LinkEndReader reader_;
+};
+
+Result<std::unique_ptr<PendingConnect>> VerbsTransport::connect(const PeerAddress& peer,
+                                                                const LinkRequest& request,
+                                                                const Secret& secret) {
+    PCCL_ASSIGN_OR_RETURN(PeerRoutes routes, routes_to(peer));
+    PCCL_ASSIGN_OR_RETURN(
+        auto handshake,
+        RoutedHandshake::start(
+            {.host = peer.control.host,
+             .routes = std::move(routes),
+             .request = request,
+             .secret = secret,
+             .stream = options_.stream,
+             .introductions = {{.request = request,
+                                .service = Service::kLink,
+                                .transport = static_cast<std::uint8_t>(TransportKind::kVerbs)}}},
+            here_.proven, waiter_));
+    return std::unique_ptr<PendingConnect>(
+        std::make_unique<VerbsPendingConnect>(*this, request, std::move(handshake)));
+}
+
+void VerbsTransport::accept(Arrival arrival, LinkReceiver& receiver) {
+    if (!arrival.shortage.is_ok()) {
+        static_cast<void>(send_message(arrival.socket.get(), arrival.shortage));
+        return receiver.fell_short(arrival.introduction.request, kind(), arrival.shortage);
+    }
+    if (const Status watched = receiver.watch(arrival.socket.get()); !watched.is_ok())
+        return receiver.refused(to_string(kind()), watched);
+    expected_.push_back({std::move(arrival), Deadline::after(kArrivalTimeout)});
+}
+
+void VerbsTransport::advance(LinkReceiver& receiver) {
+    expected_.remove_if([&](Expected& expected) { return receive_end(expected, receiver); });
+}
+
+bool VerbsTransport::receive_end(Expected& expected, LinkReceiver& receiver) {
+    const int socket = expected.from.socket.get();
+    const auto received = receive_link(expected, receiver);
+    if (received.is_ok() && *received) return true;
+    Status failure = received.status();
+    if (failure.is_ok()) {
+        if (!expected.deadline.passed()) return false;
+        failure = Status::timeout(
+            concat(peer_name(expected.request().source), " described no RDMA link in time"));
+    }
+    if (expected.from.socket.is_open()) {
+        static_cast<void>(send_message(socket, failure));
+        receiver.unwatch(socket);
+    }
+    if (failure.code() == StatusCode::kResourceExhausted)
+        receiver.fell_short(expected.request(), kind(), failure);
+    else
+        receiver.refused(to_string(kind()), failure);
+    return true;
+}
+
+Result<bool> VerbsTransport::receive_link(Expected& expected, LinkReceiver& receiver) {
+    const int socket = expected.from.socket.get();
+    PCCL_ASSIGN_OR_RETURN(auto sender, expected.reader.advance(socket));
+    if (!sender) return false;
+    PCCL_TRY(check_sender(*sender));
+    const LinkRequest& request = expected.request();
+    PCCL_ASSIGN_OR_RETURN(Lanes lanes, make_lanes(ports_, options_.queue_pairs));
+    PCCL_TRY(lanes.connect(sender->lanes));
+    const std::uint32_t bytes = std::min(sender->ring_bytes, ring_bytes(request.group_size));
+    PCCL_ASSIGN_OR_RETURN(auto rings, make_rings(lanes, bytes, Access::kPeerWrite));
+    PCCL_ASSIGN_OR_RETURN(auto tails, make_page(lanes, Access::kPeerWrite));
+    PCCL_ASSIGN_OR_RETURN(auto credits, make_page(lanes, Access::kLocal));
+    LinkEnd here{.ring_bytes = bytes,
+                 .receives = static_cast<std::uint32_t>(kDepths.receives),
+                 .memory = {rings[0].range(), rings[1].range(), tails.range()},
+                 .lanes = lanes.ends()};
+    PCCL_TRY(send_message(socket, here));
+    receiver.unwatch(socket);
+    const std::string name = name_of(request.source, socket);
+    sys::give_up_after(socket, options_.peer_timeout);
+    WatchedSocket watched(std::move(expected.from.socket), waiter_);
+    PCCL_TRY(watched.watch());
+    PeerWatch watch(
+        {.self = request.destination, .leaver = request.source, .ranks = request.group_size},
+        std::move(watched));
+    receiver.accepted(
+        request, std::make_unique<VerbsRecvLink>(RecvLinkParts{.peer = request.source,
+                                                               .peer_name = name,
+                                                               .lanes = std::move(lanes),
+                                                               .rings = std::move(rings),
+                                                               .tails = std::move(tails),
+                                                               .credits = std::move(credits),
+                                                               .here = std::move(here),
+                                                               .sender = sender->memory.front(),
+                                                               .watch = std::move(watch)}));
+    return true;
+}
+
+}  // namespace pccl::transport::verbs

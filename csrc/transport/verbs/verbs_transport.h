@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// RDMA between hosts, by libibverbs.
+//
+//     sender                                             receiver
+//       | -- TCP: proof of the secret, purpose ----------> |  (control/handshake.h)
+//       | -- TCP: queue pairs, credit page --------------> |
+//       | <- TCP: queue pairs, rings, tail page ---------- |  its queue pairs are connected
+//       | == RDMA: bytes =================================> |
+//       | <= RDMA: credit ================================= |
+//
+// The TCP connection stays open: it shows that the peer has left, and why. A receiver's answer may
+// also be the reason why it takes no link. Queue pairs exist for used peers only.
+#pragma once
+
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "csrc/base/ids.h"
+#include "csrc/transport/control/routed_handshake.h"
+#include "csrc/transport/control/sides.h"
+#include "csrc/transport/rma/over_links.h"
+#include "csrc/transport/transport.h"
+#include "csrc/transport/verbs/link_exchange.h"
+#include "csrc/transport/verbs/port.h"
+
+namespace pccl::transport::verbs {
+
+struct VerbsOptions {
+    std::string hca{};    // HcaFilter
+    bool soft = false;    // emulated devices count
+    int gid_index = -1;   // -1: chosen
+    int queue_pairs = 1;  // of a link and port
+    /// Options of both ends: ControlOptions::stream must have them, too.
+    sys::StreamOptions stream{};
+    /// A host without a sign of life for this long is lost.
+    std::chrono::milliseconds peer_timeout{10'000};
+};
+
+class PCCL_API VerbsTransport final : public Transport {
+   public:
+    /// Creates the transport. `waiter` outlives it and its links; the process listens at `here`.
+    /// kUnavailable, with the reasons, where no RDMA port is usable.
+    static Result<std::unique_ptr<VerbsTransport>> create(Waiter& waiter, NetworkSide here,
+                                                          const VerbsOptions& options);
+
+    [[nodiscard]] TransportKind kind() const override { return TransportKind::kVerbs; }
+    /// Returns the addresses of the control plane, and the link layer of the ports.
+    [[nodiscard]] std::vector<std::string> addresses() const override;
+    [[nodiscard]] Status reaches(const PeerAddress& peer) const override;
+    Result<std::unique_ptr<PendingConnect>> connect(const PeerAddress& peer,
+                                                    const LinkRequest& request,
+                                                    const Secret& secret) override;
+    void accept(Arrival arrival, LinkReceiver& receiver) override;
+    void advance(LinkReceiver& receiver) override;
+    [[nodiscard]] Result<std::shared_ptr<RmaTransport>> one_sided() override { return one_sided_; }
+
+    [[nodiscard]] const std::vector<std::shared_ptr<Port>>& ports() const { return ports_; }
+
+   private:
+    class VerbsPendingConnect;
+    /// Authenticated connection whose sender has not described its end yet.
+    struct Expected {
+        Arrival from;
+        Deadline deadline;
+        LinkEndReader reader{};
+
+        [[nodiscard]] const LinkRequest& request() const { return from.introduction.request; }
+    };
+
+    VerbsTransport(Waiter& waiter, NetworkSide here, const VerbsOptions& options)
+        : waiter_(waiter), here_(std::move(here)), options_(options) {}
+    [[nodiscard]] std::string link_layer() const;
+    [[nodiscard]] Result<PeerRoutes> routes_to(const PeerAddress& peer) const;
+    /// Returns true when the connection is accepted or refused.
+    bool receive_end(Expected& expected, LinkReceiver& receiver);
+    Result<bool> receive_link(Expected& expected, LinkReceiver& receiver);
+
+    Waiter& waiter_;
+    const NetworkSide here_;
+    const VerbsOptions options_;
+    std::vector<std::shared_ptr<Port>> ports_;
+    std::list<Expected> expected_;
+    const std::shared_ptr<RmaTransport> one_sided_ = std::make_shared<RmaOverLinks>();
+};
+
+/// Returns the bytes of each ring of a link in a group of so many ranks: a power of two from 64 KiB
+/// to 1 MiB, so that the rings of a rank with links to all stay near 64 MiB.
+[[nodiscard]] std::uint32_t ring_bytes(int group_size);
+
+}  // namespace pccl::transport::verbs
