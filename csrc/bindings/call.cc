@@ -141,7 +141,7 @@ void BufferCall::read_and_write(const py::object& object) {
 }
 
 /// A broadcast's root does not write its output.
-void BufferCall::give(const py::object& object) {
+void BufferCall::add_root_block(const py::object& object) {
     read(object);
     *outputs_ = *inputs_;
 }

@@ -193,7 +193,8 @@ class Transaction::Steps {
     Ending roll_back() {
         reporter_.begin_part("roll back");
         may_be_interrupted_ = false;
-        const Indices told = chosen([](const MemberState& each) { return each.has_been_told; });
+        const Indices changed =
+            chosen([](const MemberState& each) { return each.is_commit_requested; });
         Indices reachable;
         Indices doubtful;
         for (const std::size_t i : changed)
@@ -201,8 +202,8 @@ class Transaction::Steps {
         // The replies are ignored: the reading decides.
         const Status cause = report_.reason;
         static_cast<void>(run_step(Step::kCancel, reachable));
-        doubtful =
-            chosen([](const MemberState& each) { return each.has_been_told && each.is_in_doubt; });
+        doubtful = chosen(
+            [](const MemberState& each) { return each.is_commit_requested && each.is_in_doubt; });
         await_timers(doubtful);
         const bool is_back = settle_on(changed, &SwitchMember::from);
         report_.reason = cause;
@@ -307,7 +308,7 @@ class Transaction::Steps {
     /// Releases the switches; errors do not affect the transaction's result.
     void release() {
         may_be_interrupted_ = false;
-        teller_.begin_part("release");
+        reporter_.begin_part("release");
         const Indices locked = chosen([](const MemberState& each) { return each.is_locked; });
         const std::vector<Status> before = statuses();
         static_cast<void>(run_step(Step::kRelease, locked));
@@ -362,7 +363,7 @@ class Transaction::Steps {
 
     /// Returns whether the step may be aborted at any time, by closing the session.
     [[nodiscard]] bool changes_nothing(Step step) const {
-        const auto was_told = [](const MemberState& each) { return each.has_been_told; };
+        const auto has_commit = [](const MemberState& each) { return each.is_commit_requested; };
         return may_be_interrupted_ && step != Step::kPrepare &&
                std::ranges::none_of(states_, has_commit);
     }
@@ -415,7 +416,7 @@ class Transaction::Steps {
     const std::vector<SwitchMember> members_;
     const SwitchOptions options_;
     const TimePoint begun_;
-    ProgressTeller teller_;
+    ProgressTeller reporter_;
     std::vector<MemberState> states_;
     Indices everybody_;
     Report report_;

@@ -116,7 +116,7 @@ void DeviceGroupImpl::log(const MessageExchange& messages, kernels::Stream strea
                     messages.sends.size() + messages.receives.size(), is_captured(stream));
 }
 
-Status DeviceGroupImpl::settle(Status outcome) {
+Status DeviceGroupImpl::result_of(Status outcome) {
     const bool is_refused = outcome.code() == StatusCode::kInvalidArgument ||
                             outcome.code() == StatusCode::kUnsupported;
     if (is_refused) {
@@ -199,7 +199,7 @@ std::vector<PlannedLaunch> DeviceGroupImpl::explain(CollectiveKind kind, std::si
     if (!takes_any || schedule == nullptr)
         return planned_launches(kind, bytes, gpus_, preferences_);
     std::string why = preferred.empty() ? "a capsule that was loaded for this size"
-                                        : "the group's options ask for it";
+                                        : "the group's options request it";
     kernels::LaunchPlan plan{.blocks = preferences_.most_blocks};
     if (const auto planned = programs_->plan_for(*schedule, bytes); planned.is_ok()) {
         plan = planned->plan;

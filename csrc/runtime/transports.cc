@@ -89,8 +89,8 @@ Status check_named_interfaces(const NetworkOptions& options,
 /// Returns the log level for a missing transport. Hosts without a network are common; a host
 /// without shared memory is slower than necessary, so that is logged once as a warning.
 LogLevel level_of_absence(PeerDistance reach) {
-    static std::atomic<bool> is_told{false};
-    const bool is_loud = reach == PeerDistance::kHost && !is_told.exchange(true);
+    static std::atomic<bool> is_logged{false};
+    const bool is_loud = reach == PeerDistance::kHost && !is_logged.exchange(true);
     return is_loud ? LogLevel::kWarning : LogLevel::kInfo;
 }
 

@@ -123,7 +123,7 @@ Status PcclWork::outcome() const {
     return Status::ok();
 }
 
-Status PcclWork::keep(const TensorStaging& staging, bool may_fail_alone) const {
+Status PcclWork::finish_stage(const TensorStaging& staging, bool may_fail_alone) const {
     Status kept = staging.finish();
     if (kept.is_ok() || !may_fail_alone) return kept;
     if (const auto communicator = communicator_.lock())
@@ -139,7 +139,8 @@ void PcclWork::complete(const Status& status) {
     std::exception_ptr error = to_exception(title_, reason);
     try {
         for (const StagedMemory& stage : stages_)
-            if (!error) error = to_exception(title_, keep(stage.staging, stage.may_fail_alone));
+            if (!error)
+                error = to_exception(title_, finish_stage(stage.staging, stage.may_fail_alone));
     } catch (...) {
         error = std::current_exception();
     }

@@ -178,11 +178,11 @@ Status PlanRun::check_all_ended() {
     return stalled.empty() ? Status::ok() : explain_stall(plan_, stalled);
 }
 
-Status PlanRun::check_all_told() const {
+Status PlanRun::check_all_signalled() const {
     for (std::size_t to = 0; to < written_.size(); ++to)
         for (const auto& [block, all] : written_[to]) {
-            if (all.untold.empty()) continue;
-            const At& at = all.untold.front().at->at;
+            if (all.unsignalled.empty()) continue;
+            const At& at = all.unsignalled.front().at->at;
             const ClockedOperation* const signal = signal_of(static_cast<Rank>(to), block, at.op);
             return Status::unsupported(
                 concat(plan_.place_of(signal == nullptr ? at : signal->at),

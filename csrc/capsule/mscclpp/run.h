@@ -62,7 +62,7 @@ class PlanRun {
 
     /// Merges the clock of another thread block, received by a signal or a flag, without an edge in
     /// the schedule.
-    void hear(const ClockedOperation& moment);
+    void observe(const ClockedOperation& moment);
     /// Merges the clock of a thread block of the same GPU, and adds a wait for it to the schedule.
     void learn(const ClockedOperation& moment);
     /// Merges the schedule's clock of another thread block, received by a message or a wait.

@@ -13,13 +13,13 @@ constexpr std::size_t kMostPackets = 1U << 20U;
 
 }  // namespace
 
-void PlanRun::hear(const ClockedOperation& moment) {
+void PlanRun::observe(const ClockedOperation& moment) {
     compared_ += count_;
     self().known.merge(moment.known);
 }
 
 void PlanRun::learn(const ClockedOperation& moment) {
-    hear(moment);
+    observe(moment);
     wait_for(moment.block, moment.known[moment.block]);
     carry(moment);
 }
@@ -49,7 +49,7 @@ void PlanRun::receive(const Written& written) {
     carry(*written.at);
 }
 
-void PlanRun::receive_told() {
+void PlanRun::receive_signalled() {
     for (auto& [block, all] : written_[static_cast<std::size_t>(gpu())]) {
         const std::size_t known = self().known[block];
         std::size_t& seen = self().seen[block];
@@ -156,7 +156,7 @@ void PlanRun::take_packets(const Chunks& src) {
 }
 
 void PlanRun::receive_packets(const Written& message) {
-    hear(*message.at);
+    observe(*message.at);
     receive(message);
 }
 

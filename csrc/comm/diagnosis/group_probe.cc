@@ -24,7 +24,7 @@ Status DiagnosedGroupProbe::look_at_members(std::uint64_t suspect) const {
     {
         const std::unique_lock lock(subject_.group.mutex(), std::try_to_lock);
         const bool is_running = lock.owns_lock() && subject_.group.ended().cause.is_ok();
-        if (!is_running || !members.knows_peers()) return Status::ok();
+        if (!is_running || !members.has_endpoints()) return Status::ok();
         PCCL_TRY(subject_.peers.look());
     }
     const Rank rank = other_rank(suspect);
@@ -73,7 +73,7 @@ Status DiagnosedGroupProbe::known_end(Rank rank) const {
 bool DiagnosedGroupProbe::is_made() const {
     // The thread that creates the group holds the lock for long.
     const std::unique_lock lock(subject_.group.mutex(), std::try_to_lock);
-    return lock.owns_lock() && subject_.peers.directory().knows_peers();
+    return lock.owns_lock() && subject_.peers.directory().has_endpoints();
 }
 
 Status DiagnosedGroupProbe::whom_awaits(Rank rank, Deadline deadline) const {

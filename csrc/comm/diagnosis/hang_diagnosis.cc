@@ -40,7 +40,7 @@ void HangDiagnosis::log_awaited_ranks(Duration idle) const {
     if (!now.broken.is_ok() || now.awaited.empty()) return;
     const Rank first = now.awaited.front();
     std::string process;
-    if (members.knows_peers() && now.awaited.size() == 1) {
+    if (members.has_endpoints() && now.awaited.size() == 1) {
         const bootstrap::Endpoint& peer = members.endpoint(first);
         process = concat(" (process ", peer.pid, " on ", peer.host, ")");
     }
@@ -57,7 +57,7 @@ void HangDiagnosis::look_at_awaited() {
     {
         const std::unique_lock lock(subject_.group.mutex(), std::try_to_lock);
         const bool is_running = lock.owns_lock() && subject_.group.ended().cause.is_ok();
-        if (!is_running || !subject_.peers.directory().knows_peers()) return;
+        if (!is_running || !subject_.peers.directory().has_endpoints()) return;
         for (const Rank peer : ranks_of(subject_.group.awaited()))
             if (gone.is_ok()) gone = subject_.peers.look(peer);
         if (gone.is_ok()) gone = subject_.peers.look_for_failure();
@@ -157,10 +157,10 @@ Status HangDiagnosis::reconsidered(const Status& cause, const abi::CollectiveHea
     const bool is_lost = cause.code() == StatusCode::kPeerLost;
     // A finding of another rank gives more detail than its absence.
     const bool may_be_known = is_lost || cause.code() == StatusCode::kTimeout;
-    if (may_be_known && members.knows_peers()) PCCL_TRY(subject_.peers.look_for_failure());
+    if (may_be_known && members.has_endpoints()) PCCL_TRY(subject_.peers.look_for_failure());
     const Rank reporter = reported_by == kNoRank && is_lost ? cause.peer() : reported_by;
     const bool is_peer = reporter >= 0 && reporter < members.size() && reporter != members.rank();
-    if (!is_peer || !members.knows_peers()) return cause;
+    if (!is_peer || !members.has_endpoints()) return cause;
     const bool shows_all = shows_all_of(reporter);
     // If the reporter differs from a third rank, a comparison with this rank's own call gives the
     // side that differs.

@@ -54,7 +54,7 @@ Status PeerSurvey::at_first_hand(const RankStatus& answer, Deadline deadline) co
 }
 
 SurveyedPeer PeerSurvey::health_of(Rank rank, Deadline deadline) const {
-    const auto answer = ask(rank, deadline);
+    const auto answer = query(rank, deadline);
     SurveyedPeer health{.rank = rank};
     if (answer.is_ok()) {
         health.detail = answer->broken.message();
@@ -62,7 +62,7 @@ SurveyedPeer PeerSurvey::health_of(Rank rank, Deadline deadline) const {
         health.last_sign = Duration::zero();
         const Shrinking& theirs = answer->shrinking;
         const bool has_gone_on = theirs.stage == Shrinking::ShrinkStage::kDecided &&
-                                 theirs.pact != self_.shrinking().told().pact;
+                                 theirs.pact != self_.shrinking().published().pact;
         if (!has_gone_on) return health;
         health.state = SurveyedPeer::Liveness::kGone;
         health.detail = gone_on(rank, theirs).message();

@@ -96,7 +96,7 @@ std::vector<bootstrap::Endpoint> SelfReport::members(Rank first, std::size_t mos
     const runtime::PeerDirectory& members = subject_.peers.directory();
     std::vector<bootstrap::Endpoint> some;
     const auto lock = lock_soon(subject_.group);
-    if (!lock.owns_lock() || !members.knows_peers()) return some;
+    if (!lock.owns_lock() || !members.has_endpoints()) return some;
     for (Rank rank = std::max(first, 0); rank < members.size() && some.size() < most; ++rank)
         some.push_back(members.endpoint(rank));
     return some;

@@ -17,7 +17,7 @@ Status gone_on(Rank rank, const Shrinking& reported) {
 
 Status ShrinkState::begin(std::span<const Rank> left_out) {
     const std::lock_guard lock(mutex_);
-    if (told_.stage == Shrinking::ShrinkStage::kDecided)
+    if (published_.stage == Shrinking::ShrinkStage::kDecided)
         return Status::invalid_argument("it has been shrunk: shrink the smaller group");
     if (is_under_way_) return Status::invalid_argument("another thread shrinks it");
     std::vector<Rank> back;
@@ -33,7 +33,7 @@ Status ShrinkState::begin(std::span<const Rank> left_out) {
 
 void ShrinkState::publish(const Shrinking& now) {
     const std::lock_guard lock(mutex_);
-    told_ = now;
+    published_ = now;
     is_under_way_ = now.stage != Shrinking::ShrinkStage::kNone;
 }
 

@@ -50,7 +50,7 @@ class ShrinkState {
     /// was shrunk, and if `left_out` lacks a rank that this rank has confirmed to exclude before.
     [[nodiscard]] Status begin(std::span<const Rank> left_out);
     /// Publishes the progress. ShrinkStage::kNone ends the shrink.
-    void tell(const Shrinking& now);
+    void publish(const Shrinking& now);
     /// Excludes these ranks permanently, even if this shrink fails.
     void renounce(std::span<const Rank> left_out);
 

@@ -55,10 +55,10 @@ Group::Group(runtime::Runtime& runtime, const bootstrap::GroupIdentity& identity
                .collectives = collectives_,
                .waiter = *waiter_}) {}
 
-Status Group::register_remote_infos(const bootstrap::Roster& roster,
-                                    std::shared_ptr<const bootstrap::Layout> layout,
-                                    const SelectionPreferences& preferences, Deadline deadline,
-                                    ShmSetup::MemoryVote vote) {
+Status Group::connect(const bootstrap::Roster& roster,
+                      std::shared_ptr<const bootstrap::Layout> layout,
+                      const SelectionPreferences& preferences, Deadline deadline,
+                      ShmSetup::MemoryVote vote) {
     const std::lock_guard lock(mutex_);
     waiter_->share_cores(
         {.processes = static_cast<std::uint32_t>(bootstrap::ranks_beside(roster, rank())),

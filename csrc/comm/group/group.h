@@ -45,10 +45,9 @@ class Group final : public ProbedParticipant,
           const CommunicatorImplOptions& options);
 
     /// Connects the group; call it once, before any operation. On one host it waits for all ranks.
-    Status register_remote_infos(const bootstrap::Roster& roster,
-                                 std::shared_ptr<const bootstrap::Layout> layout,
-                                 const SelectionPreferences& preferences, Deadline deadline,
-                                 ShmSetup::MemoryVote vote = {});
+    Status connect(const bootstrap::Roster& roster, std::shared_ptr<const bootstrap::Layout> layout,
+                   const SelectionPreferences& preferences, Deadline deadline,
+                   ShmSetup::MemoryVote vote = {});
 
     /// Implements Communicator::check_call().
     [[nodiscard]] Status check_call(const Collective& collective);

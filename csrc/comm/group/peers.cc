@@ -57,7 +57,7 @@ Status Peers::notify(Rank peer, const Status& reason, Deadline deadline) const {
 }
 
 std::vector<Rank> Peers::out_of_reach() {
-    if (segment_ != nullptr || !directory_.knows_peers()) return {};
+    if (segment_ != nullptr || !directory_.has_endpoints()) return {};
     return links_.unlinked();
 }
 

@@ -31,10 +31,10 @@ namespace {
 /// Warns, on rank 0 for all ranks, about requested names for which a capsule must still be loaded.
 /// A single rank needs no algorithm, and does not load the capsules that groups get from the
 /// environment.
-void tell_of_unknown_algorithms(const CommunicatorImplOptions& options,
-                                const schedule::Catalogue& catalogue) {
-    const bool knows_all = options.size > 1 || process_config().capsules.empty();
-    if (options.rank != 0 || !knows_all) return;
+void warn_about_unknown_algorithms(const CommunicatorImplOptions& options,
+                                   const schedule::Catalogue& catalogue) {
+    const bool has_all = options.size > 1 || process_config().capsules.empty();
+    if (options.rank != 0 || !has_all) return;
     for (const std::string& line : unknown_algorithms(options.algorithm, catalogue))
         log(LogLevel::kWarning, "group ", options.name, ": ", line,
             "; calls raise until a capsule of that name is loaded");
@@ -128,7 +128,7 @@ Status Rendezvous::meet_and_connect() {
 }
 
 Status Rendezvous::given_up(const Status& met) {
-    if (group_ == nullptr || !group_->directory().knows_peers()) {
+    if (group_ == nullptr || !group_->directory().has_endpoints()) {
         const bool is_past_deadline = cause_of(met).code() == StatusCode::kTimeout;
         return failed(
             is_past_deadline ? timeout_cause(*options_.runtime, options_.global_ranks, met) : met);
@@ -366,12 +366,12 @@ Status Rendezvous::agreed(const Status& why) const {
     if (rendezvous_.pre_join == nullptr) return why;
     if (group_ != nullptr) return bootstrap::agree_on_failure(*options_.store, why, options_.rank);
     // This rank's own settings are in order on the others: there the rank is the error.
-    const Status told =
+    const Status outcome =
         why.code() == StatusCode::kInvalidArgument
             ? Status::peer_lost(options_.rank,
                                 concat("rank ", options_.rank, " cannot join: ", why.message()))
-            : bootstrap::as_told(why, options_.rank);
-    const auto own = bootstrap::announcement_of(unreachable(options_.rank), told);
+            : bootstrap::as_reported(why, options_.rank);
+    const auto own = bootstrap::announcement_of(unreachable(options_.rank), outcome);
     if (own.is_ok()) static_cast<void>(bootstrap::announce(*rendezvous_.pre_join, *own));
     return why;
 }

@@ -88,15 +88,15 @@ class PCCL_API Agreement {
         std::string silence{};  // why the last request had no answer
     };
 
-    void tell(ShrinkStage stage);
+    void publish(ShrinkStage stage);
     [[nodiscard]] Result<bool> gather(ShrinkStage stage);
-    [[nodiscard]] Peer* next_to_ask(ShrinkStage stage);
+    [[nodiscard]] Peer* next_to_query(ShrinkStage stage);
     [[nodiscard]] Duration fresh() const;
     [[nodiscard]] Status look_at(Peer& peer);
     [[nodiscard]] Status judge(const Peer& peer) const;
     [[nodiscard]] Status let_see(Status found) const;
     [[nodiscard]] std::string differs(const Peer& peer) const;
-    [[nodiscard]] bool has_our_pact(const Shrinking& said) const;
+    [[nodiscard]] bool has_our_pact(const Shrinking& reported) const;
     [[nodiscard]] bool is_here(const Peer& peer, ShrinkStage stage) const;
     [[nodiscard]] bool has_given_up(const Peer& peer) const;
     [[nodiscard]] bool has_gone_on(const Shrinking& reported) const;

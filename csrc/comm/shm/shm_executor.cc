@@ -36,7 +36,7 @@ void ShmExecutor::start(const ShmPlan& plan, const abi::CollectiveHeader& header
 void ShmExecutor::begin_round() {
     taken_ = 0;
     doing_ = round_of(collective_->kind, plan_.scatters_first, collective_->root, round_);
-    stage_ = ShmStage::kGive;
+    stage_ = ShmStage::kPost;
 }
 
 std::size_t ShmExecutor::count_rounds() const {
@@ -62,8 +62,8 @@ Result<bool> ShmExecutor::progress(bool& moved) {
 }
 
 Result<bool> ShmExecutor::step(bool& moved) {
-    if (stage_ == ShmStage::kGive) return give(moved);
-    if (stage_ == ShmStage::kTake) return take(moved);
+    if (stage_ == ShmStage::kPost) return post(moved);
+    if (stage_ == ShmStage::kConsume) return consume(moved);
     const Result<bool> read = segment_.is_read(now());
     if (read.is_ok() && *read) stage_ = ShmStage::kDone;
     return read;
@@ -76,8 +76,8 @@ Result<bool> ShmExecutor::post(bool& moved) {
         publish();
         moved = true;
     }
-    if (!keeps_own_last()) keep_own();
-    stage_ = ShmStage::kTake;
+    if (!copies_own_last()) copy_own();
+    stage_ = ShmStage::kConsume;
     return true;
 }
 
@@ -257,7 +257,7 @@ Status ShmExecutor::reduce_directly() {
 
 AwaitedRanks ShmExecutor::awaited() const {
     AwaitedRanks ranks;
-    if (stage_ == ShmStage::kTake) {
+    if (stage_ == ShmStage::kConsume) {
         for (std::size_t i = taken_; i < source_count(); ++i)
             if (!segment_.shows_posted(source(i), now())) ranks.push_back({source(i)});
     } else if (const Rank reader = segment_.awaited(); reader != kNoRank) {

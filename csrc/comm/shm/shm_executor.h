@@ -42,7 +42,7 @@ class ShmExecutor {
     [[nodiscard]] AwaitedRanks awaited() const;
 
    private:
-    enum class ShmStage : std::uint8_t { kGive, kTake, kLinger, kDone };
+    enum class ShmStage : std::uint8_t { kPost, kConsume, kLinger, kDone };
 
     /// Returns false if it has to wait.
     Result<bool> step(bool& moved);

@@ -99,7 +99,7 @@ class LibsshChannel final : public SshChannel {
             case ChannelState::kOpening:
                 return move_on(call_.open_channel(channel_), ChannelState::kSubsystem);
             case ChannelState::kSubsystem:
-                return ask_for_subsystem();
+                return start_subsystem();
             case ChannelState::kReady:
                 break;
         }

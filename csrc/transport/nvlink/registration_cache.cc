@@ -119,7 +119,7 @@ Status RegistrationCache::late(const PendingRegistration& registration) const {
 Status RegistrationCache::announce(sys::cuda::DeviceAddress address, Deadline deadline) {
     Lock lock(mutex_);
     PCCL_ASSIGN_OR_RETURN(const PendingRegistration* const found, known(address));
-    return found == nullptr ? enter(address, deadline, lock) : Status::ok();
+    return found == nullptr ? add(address, deadline, lock) : Status::ok();
 }
 
 Result<RegistrationCache::PendingRegistration*> RegistrationCache::known(
@@ -160,7 +160,7 @@ void RegistrationCache::forget_overlapping(const sys::cuda::Allocation& allocati
     registrations_.erase(begin, end);
 }
 
-Status RegistrationCache::ask_peers(const sys::cuda::Allocation& allocation, Deadline deadline) {
+Status RegistrationCache::query_peers(const sys::cuda::Allocation& allocation, Deadline deadline) {
     Message request{.kind = Message::MessageType::kMap,
                     .base = allocation.base,
                     .id = allocation.id,

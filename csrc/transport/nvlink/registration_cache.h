@@ -97,7 +97,7 @@ class PCCL_API RegistrationCache {
     Result<PendingRegistration*> known(sys::cuda::DeviceAddress address);
     /// Adds a registration, even if the request fails, and sends the request to the peers. Unlocks
     /// the mutex meanwhile.
-    Status enter(sys::cuda::DeviceAddress address, Deadline deadline, Lock& lock);
+    Status add(sys::cuda::DeviceAddress address, Deadline deadline, Lock& lock);
     [[nodiscard]] Status late(const PendingRegistration& registration) const;
     void forget_overlapping(const sys::cuda::Allocation& allocation);
     Status query_peers(const sys::cuda::Allocation& allocation, Deadline deadline);

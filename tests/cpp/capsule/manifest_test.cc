@@ -25,7 +25,7 @@ using testing::file_of;
 using testing::generated;
 using ::testing::HasSubstr;
 
-TEST(CapsuleTest, KeepsWhatItsAuthorSays) {
+TEST(CapsuleTest, KeepsTheTextsOfItsAuthor) {
     const CapsuleDescription description{.name = "star3",
                                          .author = "Ada \"of\" Lovelace, \u00c5bo",
                                          .licence = "Apache-2.0",

@@ -17,7 +17,7 @@ namespace {
 
 TEST_P(ShrinkTest, ASurveyReportsLivingRanks) {
     std::atomic<bool> has_left{false};
-    std::atomic<bool> has_asked{false};
+    std::atomic<bool> has_queried{false};
     run_ranks({.size = 3, .transports = GetParam()}, [&](CommunicatorImpl& comm) {
         EXPECT_EQ(reduced_over(comm), 3.0F);
         if (comm.rank() == 2) {

@@ -24,7 +24,7 @@ TEST(ShrinkStateTest, AGroupIsShrunkOnceAndOnlyFurther) {
     state.publish({});
     EXPECT_THAT(state.begin(other).message(), HasSubstr("leave out rank 2, too"));
     EXPECT_TRUE(state.begin(both).is_ok());
-    state.tell({.stage = Shrinking::ShrinkStage::kDecided});
+    state.publish({.stage = Shrinking::ShrinkStage::kDecided});
     EXPECT_THAT(state.begin(both).message(), HasSubstr("has been shrunk"));
 }
 

@@ -30,7 +30,7 @@ TEST_F(SessionTest, SendsAndReadsTheHelloOfTheRfc) {
 
 TEST_F(SessionTest, ChunksOnlyWhereBothUseVersionOneOne) {
     for (const std::string_view versions : {"0", "01"}) {
-        Script script{.said = server_hello(versions)};
+        Script script{.reported = server_hello(versions)};
         NetconfSession session(std::make_unique<ScriptedStream>(script));
         ASSERT_TRUE(session.connect(test_deadline()).is_ok());
         script.received.clear();
@@ -48,7 +48,7 @@ TEST_F(SessionTest, RefusesAHelloThatIsNone) {
           "<session-id>1</session-id></hello>]]>]]>",
           "<hello xmlns=\"urn:ietf:params:xml:ns:netconf:base:1.0\"><capabilities><capability>"
           "urn:ietf:params:netconf:base:1.0</capability></capabilities></hello>]]>]]>"}) {
-        Script script{.said = std::string(hello)};
+        Script script{.reported = std::string(hello)};
         NetconfSession session(std::make_unique<ScriptedStream>(script));
         const Status got = session.connect(test_deadline());
         EXPECT_EQ(got.code(), StatusCode::kPeerLost) << hello;

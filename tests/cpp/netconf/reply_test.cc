@@ -69,7 +69,7 @@ TEST_F(SessionTest, EndsWithWhatMakesNoSense) {
     for (const std::string_view message :
          {std::string_view("<rpc-reply"), std::string_view("<data/>"), std::string_view(bomb),
           std::string_view("<rpc-reply xmlns=\"urn:ietf:params:xml:ns:netconf:base:1.0\"/>")}) {
-        Script script{.said = server_hello("01") + framed(message, Framing::kChunked)};
+        Script script{.reported = server_hello("01") + framed(message, Framing::kChunked)};
         NetconfSession session(std::make_unique<ScriptedStream>(script));
         ASSERT_TRUE(session.connect(test_deadline()).is_ok());
         const auto got = session.call("<commit/>", test_deadline());

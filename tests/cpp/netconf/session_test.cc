@@ -50,7 +50,7 @@ TEST_F(SessionTest, HoldsItsDeadlineAgainstMessagesWithoutEnd) {
     for (const std::string& message :
          {std::string("<notification xmlns=\"urn:ietf:params:xml:ns:netconf:notification:1.0\"/>"),
           reply("1", "<data/>")}) {
-        Script script{.said = server_hello("01")};
+        Script script{.reported = server_hello("01")};
         NetconfSession session(std::make_unique<ScriptedStream>(script));
         ASSERT_TRUE(session.connect(test_deadline()).is_ok());
         session.request("<get/>");
@@ -72,7 +72,7 @@ TEST_F(SessionTest, TakesWhiteSpaceAroundMessagesAndBeforeDeclarations) {
     const std::string declared = "\n<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
     for (const std::string_view versions : {"0", "01"}) {
         const Framing framing = versions == "0" ? Framing::kEndOfMessage : Framing::kChunked;
-        Script script{.said = "\r\n " + server_hello(versions) + "\n"};
+        Script script{.reported = "\r\n " + server_hello(versions) + "\n"};
         NetconfSession session(std::make_unique<ScriptedStream>(script));
         ASSERT_TRUE(session.connect(test_deadline()).is_ok());
         for (const std::string_view id : {"1", "2"}) {
