@@ -100,7 +100,9 @@ def test_signers_are_checked_against_keys(keys: list[Path], tmp_path: Path) -> N
         pccl.InvalidArgumentError, match="it is not signed: sign it with pccl capsule sign"
     ):
         RING.check_signer(file)
-    with pytest.raises(pccl.InvalidArgumentError, match=f"signed by {PUBLIC[0]}, whom nobody here"):
+    with pytest.raises(
+        pccl.InvalidArgumentError, match=f"signed by {PUBLIC[0]}, which is no trusted key"
+    ):
         RING.signed(keys[0]).check_signer(file)
     file.write_text(f"{PUBLIC[0]}\nabc\n")
     with pytest.raises(pccl.InvalidArgumentError, match=r"trusted\.txt: line 2: a public key has"):

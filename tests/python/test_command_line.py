@@ -197,7 +197,9 @@ def test_a_process_of_another_user_is_reported(
         raise PermissionError
 
     monkeypatch.setattr(process_addresses, "doors_of", refuse)
-    with pytest.raises(ValueError, match=f"not let this user look at process {os.getpid()}: ask"):
+    with pytest.raises(
+        ValueError, match=f"not let this user look at process {os.getpid()}: run this"
+    ):
         status.status(str(os.getpid()))
     assert capsys.readouterr().out == ""
 

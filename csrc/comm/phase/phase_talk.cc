@@ -72,7 +72,7 @@ std::vector<Status> PhaseTalk::query_all(const std::vector<Rank>& ranks) {
     {
         std::vector<std::unique_ptr<BackgroundThread>> helpers;
         for (std::size_t count = 1; count < std::min(ranks.size(), kQueriedAtOnce); ++count)
-            helpers.push_back(std::make_unique<BackgroundThread>("pccl-ask", query_some));
+            helpers.push_back(std::make_unique<BackgroundThread>("pccl-query", query_some));
         query_some();
     }
     return answers;

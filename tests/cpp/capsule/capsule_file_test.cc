@@ -146,12 +146,13 @@ TEST(CapsuleFileTest, EveryTruncationAndEveryFlippedBitIsRefused) {
 TEST(CapsuleFileTest, IsWrittenInOneWay) {
     const CapsuleFile file = rings({2, 3});
     const std::string inside = ring_of(2).bytes() + ring_of(3).bytes();
-    EXPECT_THAT(why_not(file_of(file.manifest() + " ", inside, 3)), HasSubstr("something else"));
+    EXPECT_THAT(why_not(file_of(file.manifest() + " ", inside, 3)),
+                HasSubstr("its manifest differs"));
     std::string bytes = concat("pccl-capsule 3 0", file.manifest().size(), " ", inside.size(), "\n",
                                file.manifest(), inside);
     const sys::Digest digest = sys::sha256(bytes);
     bytes.append(reinterpret_cast<const char*>(digest.data()), digest.size());
-    EXPECT_THAT(why_not(bytes), HasSubstr("in the one way"));
+    EXPECT_THAT(why_not(bytes), HasSubstr("not in the canonical form"));
 }
 
 TEST(CapsuleFileTest, HugeClaimsAreRefusedAtOnce) {
@@ -160,7 +161,7 @@ TEST(CapsuleFileTest, HugeClaimsAreRefusedAtOnce) {
     const std::string many = file_of(manifest.dump(1) + "\n", "", 2);
     EXPECT_THAT(why_not(around({ring_of(2).bytes(), many}, "2 1000000000")),
                 HasSubstr("ranks is 1000000000"));
-    EXPECT_THAT(why_not("pccl-capsule 3 1000000 99999999999\n"), HasSubstr("how long"));
+    EXPECT_THAT(why_not("pccl-capsule 3 1000000 99999999999\n"), HasSubstr("lacks the lengths"));
     EXPECT_THAT(why_not(around({"pccl-capsule 1 1000000 33554432\n"}, "2")),
                 HasSubstr("it is truncated"));
 }

@@ -78,7 +78,7 @@ TEST(CapsuleTest, RingIsSummedAlongTheRing) {
 TEST(CapsuleTest, ManifestThatLiesIsRefused) {
     const VerifiedCapsule capsule = capsule_of(schedule::testing::star(3));
     EXPECT_THAT(why_no_capsule(with(capsule, "rounds", 1)), HasSubstr("at \"rounds\""));
-    EXPECT_THAT(why_no_capsule(with(capsule, "extra", 1)), HasSubstr("something else"));
+    EXPECT_THAT(why_no_capsule(with(capsule, "extra", 1)), HasSubstr("its manifest differs"));
     EXPECT_THAT(why_no_capsule(with(capsule, "root", 7)), HasSubstr("root is 7"));
     EXPECT_THAT(why_no_capsule(with(capsule, "collective", "all_dance")), HasSubstr("all_dance"));
     EXPECT_THAT(why_no_capsule(with(capsule, "sizes", "many")), HasSubstr("no range of sizes"));

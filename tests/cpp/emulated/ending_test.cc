@@ -91,7 +91,8 @@ TEST_F(EmulatedEndingTest, AWaitingKernelIsEnded) {
     EXPECT_EQ(driver(0).open_mappings(), 0);
     while (group(1)->health().is_ok()) std::this_thread::yield();
     EXPECT_EQ(group(1)->health().code(), StatusCode::kPeerLost);
-    EXPECT_THAT(group(1)->health().message(), HasSubstr("destroyed while a kernel of it waited"));
+    EXPECT_THAT(group(1)->health().message(),
+                HasSubstr("destroyed while one of its kernels waited"));
 }
 
 /// Behind another kernel in its stream, say, that waits for ever.

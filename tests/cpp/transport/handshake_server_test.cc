@@ -116,9 +116,9 @@ TEST_F(HandshakeTest, AnActivePeerDoesNotMakeWayForTheSilent) {
     std::vector<UniqueFd> silent;
     for (int i = 0; i < 50; ++i) silent.push_back(raw_client());
     serve_until_refused(50);
-    for (std::size_t i = 0; i < speaking.size(); ++i) {
-        send(speaking[i], proof(transcripts[i], kSecret));
-        EXPECT_EQ(receive<ServerVerdict>(speaking[i]), ServerVerdict::kAccepted);
+    for (std::size_t i = 0; i < active.size(); ++i) {
+        send(active[i], proof(transcripts[i], kSecret));
+        EXPECT_EQ(receive<ServerVerdict>(active[i]), ServerVerdict::kAccepted);
     }
 }
 
