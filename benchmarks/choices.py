@@ -240,7 +240,7 @@ def _work(
     referee = join(_seat(place, rank, rendezvous), "referee")
     for number, names in enumerate(parts):
         seat = _seat(place, rank, f"{rendezvous}-{number}")
-        groups = GROUPS[options.through](seat, _told(names))
+        groups = GROUPS[options.through](seat, _reported(names))
         for key, turns in _turns_of(names, groups, referee, options):
             if rank == 0:
                 send((key, turns))
@@ -260,14 +260,14 @@ def _turns_of(
         yield key, _take_turns(referee, calls, options.seconds, meet)
 
 
-def _told(names: dict[Key, list[str]]) -> dict[str, str]:
+def _reported(names: dict[Key, list[str]]) -> dict[str, str]:
     """Return what each group is told: an algorithm for all that it is to make, or nothing."""
     able: dict[str, set[str]] = collections.defaultdict(set)
     for (collective, _), some in names.items():
         for name in some:
             able[name].add(collective)
-    told = {name: ",".join(f"{each}={name}" for each in sorted(able[name])) for name in able}
-    return {DEFAULT: ""} | told
+    reported = {name: ",".join(f"{each}={name}" for each in sorted(able[name])) for name in able}
+    return {DEFAULT: ""} | reported
 
 
 def _buffers(case: Case, rank: int) -> tuple[Case, Any, Any]:

@@ -69,9 +69,9 @@ Status offer(const std::string& path, const std::string& handover) {
                           session->register_memory(std::as_writable_bytes(std::span(bytes))));
     PCCL_TRY(
         write_file(handover, joined(session->connection_info(), memory->serialised_descriptor())));
-    const auto heard = session->await_notifications(patience());
-    if (heard.empty()) return Status::timeout("nobody has fetched the file");
-    std::printf("%s has fetched %zu bytes\n", heard.front().from.c_str(), bytes.size());
+    const auto received = session->await_notifications(patience());
+    if (received.empty()) return Status::timeout("nobody has fetched the file");
+    std::printf("%s has fetched %zu bytes\n", received.front().from.c_str(), bytes.size());
     return Status::ok();
 }
 

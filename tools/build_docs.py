@@ -24,7 +24,7 @@ TOOLS = ("furo", "myst-parser", "sphinx")
 
 
 def is_part(file: Path) -> bool:
-    """Tell whether a file that differs is one of those that the site is made of."""
+    """Return whether a file that differs is a source of the site."""
     headers = (ROOT / "docs/site/cpp.md").read_text().splitlines()
     return (
         not file.exists()
@@ -35,7 +35,7 @@ def is_part(file: Path) -> bool:
 
 
 def why_not() -> str | None:
-    """Say why there is nothing to build; None where there is."""
+    """Return the reason why there is nothing to build; None where there is something."""
     base = changed_files.base()
     if base is None or any(base.has_other_pin(tool) for tool in TOOLS):
         return None

@@ -2,7 +2,7 @@
 """What differs between the working tree and the commit it is compared with.
 
 That is the one where this branch left the default branch. Changes that are not committed count. On
-the default branch itself there is none: nobody knows how many of its commits are new.
+the default branch itself there is none: the number of its new commits is unknown.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Base:
         return {ROOT / name for name in (tracked + new).split("\0") if name}
 
     def has_other_pin(self, tool: str) -> bool:
-        """Tell whether pyproject.toml asked for another version of a tool there."""
+        """Return whether pyproject.toml required another version of a tool there."""
         then = git("show", f"{self.commit}:pyproject.toml") or ""
         pins = [_pin(text, tool) for text in (then, (ROOT / "pyproject.toml").read_text())]
         return pins[0] != pins[1]

@@ -49,7 +49,7 @@ def flags_for(header: Path, sources: dict[Path, Source]) -> tuple[str, ...]:
 
 
 def complaint(source: Source, compiler: str) -> str:
-    """Give what the compiler says of a file, or nothing."""
+    """Return the output of the compiler for a file, or nothing."""
     note = NOTES / note_of(source, compiler.encode())
     if note.exists():
         return ""
@@ -76,8 +76,8 @@ def main() -> int:
     files = list(sources.values())
     files += [Source(header, flags_for(header, sources)) for header in lone_headers(sources)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        said = list(pool.map(lambda file: complaint(file, compiler), files))
-    complaints = [text for text in said if text]
+        printed = list(pool.map(lambda file: complaint(file, compiler), files))
+    complaints = [text for text in printed if text]
     print(*complaints, sep="\n", end="" if not complaints else "\n")
     print(f"alone: {len(complaints)} of {len(files)} files do not compile alone")
     return 1 if complaints else 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check python/: no module, and no folder, knows itself through others.
+"""Check python/: no module, and no folder, imports itself through others.
 
     check_imports.py [repository]
 
@@ -101,28 +101,32 @@ def read_modules(root: Path) -> Modules:
     return {module.name: module for module in modules}
 
 
-def asked_by(one: Import, modules: Modules) -> Module | None:
+def imported_by(one: Import, modules: Modules) -> Module | None:
     """Give the module that ``one`` names, else the one it takes a name from; None if not ours."""
     return modules.get(f"{one.base}.{one.name}") or modules.get(one.base)
 
 
 def targets_of(one: Import, modules: Modules, faces: frozenset[str] = frozenset()) -> set[str]:
     """Name the modules that ``one`` gets something from, through ``faces`` and further ones."""
-    asked = asked_by(one, modules)
-    if asked is None or asked.name in faces:
+    requested = imported_by(one, modules)
+    if requested is None or requested.name in faces:
         return set()
-    if not asked.is_face:
-        return {asked.name}
-    name = one.name if asked.name == one.base else ""
-    handed_on = [each for each in asked.imports if each.bound == name] or asked.imports
+    if not requested.is_face:
+        return {requested.name}
+    name = one.name if requested.name == one.base else ""
+    handed_on = [each for each in requested.imports if each.bound == name] or requested.imports
     return {
-        target for each in handed_on for target in targets_of(each, modules, faces | {asked.name})
+        target
+        for each in handed_on
+        for target in targets_of(each, modules, faces | {requested.name})
     }
 
 
 def is_of_own_face(one: Import, module: Module, modules: Modules) -> bool:
-    asked = asked_by(one, modules)
-    return asked is not None and asked.is_face and module.name.startswith(f"{asked.name}.")
+    requested = imported_by(one, modules)
+    return (
+        requested is not None and requested.is_face and module.name.startswith(f"{requested.name}.")
+    )
 
 
 def check_faces(modules: Modules) -> Iterator[Violation]:
@@ -190,7 +194,7 @@ def check(root: Path) -> list[Violation]:
     """Give every violation in the repository at ``root``."""
     modules = read_modules(root)
     edges = edges_of(modules)
-    # A circle of modules is one of their folders, too: that would say it twice.
+    # A circle of modules is one of their folders, too, and is reported once.
     return [*check_faces(modules), *(check_modules(edges) or check_folders(edges))]
 
 

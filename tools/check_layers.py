@@ -84,7 +84,7 @@ def code_of(source: Source) -> str:
 
 
 def covers(place: str, path: str) -> bool:
-    """Tell whether ``place``, a module, folder or file, is or holds ``path``."""
+    """Return whether ``place``, a module, folder or file, is or holds ``path``."""
     return path == place or path.startswith(f"{place}/")
 
 

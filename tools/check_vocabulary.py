@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check that names which the field does not know have not come back.
+"""Check that former names, which are no terms of the field, are not in use.
 
 Looked for are whole identifiers and names of files, in code alone: English words are free. A name
 that is needed in another meaning leaves the table.

@@ -4,7 +4,7 @@
     check_wheel.py WHEEL...
 
 Fails where a library has relocations in its code (TEXTREL), names a folder of the machine that
-built it, exports what is not of pccl, or needs a newer glibc than the wheel's tag says.
+built it, exports what is not of pccl, or needs a newer glibc than in the wheel's tag.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ OWN_FILES = ("/tmp/pccl",)
 
 
 def faults(wheel: Path) -> list[str]:
-    """Return a line for each fault of a wheel; none is what is wanted."""
+    """Return a line for each fault of a wheel; a good wheel has none."""
     with tempfile.TemporaryDirectory() as folder:
         zipfile.ZipFile(wheel).extractall(folder)
         libraries = sorted(Path(folder).rglob("*.so*"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Circles in a graph of who knows whom."""
+"""Circles in a graph of imports."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Count how large a revision is to its readers, and in what words it speaks.
+"""Count how large a revision is to its readers, and the words of its comments.
 
     python tools/code_metrics.py [--list] [ROOT...]
 
@@ -57,9 +57,9 @@ HOST = """
 """
 BOARD = """
     Group::try_at_once CollectiveOperation::start_on_shm ShmExecutor::start
-    ShmExecutor::count_rounds ShmExecutor::progress ShmExecutor::step ShmExecutor::give
-    ShmExecutor::publish ShmExecutor::give_whole ShmExecutor::set_piece ShmExecutor::goes_directly
-    ShmExecutor::keep_own ShmExecutor::take ShmExecutor::check ShmExecutor::reduce
+    ShmExecutor::count_rounds ShmExecutor::progress ShmExecutor::step ShmExecutor::post
+    ShmExecutor::publish ShmExecutor::post_whole ShmExecutor::set_piece ShmExecutor::goes_directly
+    ShmExecutor::copy_own ShmExecutor::consume ShmExecutor::check ShmExecutor::reduce
     ShmExecutor::begin_round ShmExecutor::end_round ShmExecutor::source ShmExecutor::source_count
     ShmExecutor::window_of ShmExecutor::incoming ShmExecutor::outgoing ShmExecutor::own_contribution
     round_of compare ShmSegment::may_write ShmSegment::set_header ShmSegment::make_slot
@@ -68,11 +68,11 @@ BOARD = """
     Reduction::apply_block ShmSegment::has_read
 """
 LINKS = """
-    Group::progress Group::progress_until Group::progress_all EndedOperations::tell
+    Group::progress Group::progress_until Group::progress_all EndedOperations::report
     EndedOperations::add CollectiveQueue::progress CollectiveQueue::end_front
     CollectiveOperation::start_on_links CollectiveOperation::finish_results LinkExecutor::start
-    LinkExecutor::progress LinkExecutor::progress_lane LinkExecutor::enter LinkExecutor::next_step
-    LinkExecutor::may_run LinkExecutor::progress_step LinkExecutor::receive
+    LinkExecutor::progress LinkExecutor::progress_lane LinkExecutor::begin_step
+    LinkExecutor::next_step LinkExecutor::may_run LinkExecutor::progress_step LinkExecutor::receive
     LinkExecutor::receive_copying LinkExecutor::receive_reducing LinkExecutor::combine_piece
     LinkExecutor::send LinkExecutor::outgoing LinkExecutor::target LinkExecutor::piece
     LinkExecutor::chunks_at LinkExecutor::adjoining LinkExecutor::open_send

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draw the pictures of README and docs, from what the library says.
+"""Draw the pictures of README and docs, from output of the library.
 
     PYTHONPATH=build/dev/python python tools/draw_images.py [FOLDER]
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 
-# Every check that needs no test run: layers, imports, names, vocabulary, licences, formatting, ruff, mypy, stubs,
+# Every check that needs no test run: layers, imports, names, vocabulary, prose, licences, formatting, ruff, mypy, stubs,
 # whether each file compiles alone, clang-tidy, documentation.
 #
 #   tools/lint.sh           all of them; build/dev must be built
@@ -45,6 +45,7 @@ step layers .venv/bin/python tools/check_layers.py
 step imports .venv/bin/python tools/check_imports.py
 step names .venv/bin/python tools/check_names.py
 step vocabulary .venv/bin/python tools/check_vocabulary.py
+step prose .venv/bin/python tools/check_prose.py
 step licences .venv/bin/python tools/spdx.py
 step clang-format clang_format
 step ruff .venv/bin/ruff check --quiet .

@@ -5,7 +5,7 @@
 
 Documented is a declaration with a comment: ``///`` lines before it, or ``//`` behind it. That
 holds for macros, for all that namespaces contain, and for the public members of classes;
-enumerators are described with their enum. It knows the style of this repository, not C++: see
+enumerators are described with their enum. It parses the style of this repository, not C++: see
 .clang-format.
 """
 

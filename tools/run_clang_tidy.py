@@ -81,7 +81,7 @@ class Source:
         return NOTES / note_of(self, settings_digest())
 
     def passes(self) -> bool:
-        """Check it; print what is wrong; tell whether it is clean."""
+        """Check it; print its faults; return whether it is clean."""
         if findings := findings_in(self.file, self.flags):
             print(findings, flush=True)
             return False
@@ -119,7 +119,7 @@ class Unit:
 
 
 def findings_in(file: Path, flags: Iterable[str]) -> str:
-    """Give what clang-tidy says, or nothing."""
+    """Return the output of clang-tidy, or nothing."""
     done = subprocess.run(
         # It reads the text of headers that gcc has precompiled.
         [TIDY, "--quiet", file, "--", *flags, "-Wno-ignored-gch"],
@@ -143,7 +143,7 @@ def units_of(sources: Iterable[Source]) -> Iterator[Unit]:
 
 
 def sources_of(build: Path, *folders: str) -> dict[Path, Source]:
-    """Give every C++ file of these folders; clang-tidy knows no CUDA of today."""
+    """Give every C++ file of these folders; clang-tidy supports no recent CUDA."""
     found = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
         file = Path(entry["file"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a command; while it prints nothing, say every few seconds for how long it has run.
+"""Run a command; while it prints nothing, print every few seconds for how long it has run.
 
 show_progress.py <name> <command...>
 """

@@ -49,8 +49,8 @@ def join(seat: Seat, name: str, algorithm: str = "") -> Any:
 class NumpyGroups:
     """A communicator for each algorithm that is told: ``{"ring": "all_reduce=ring"}``."""
 
-    def __init__(self, seat: Seat, told: Mapping[str, str]) -> None:
-        self._comms = {name: join(seat, f"told-{name}", told[name]) for name in told}
+    def __init__(self, seat: Seat, reported: Mapping[str, str]) -> None:
+        self._comms = {name: join(seat, f"told-{name}", reported[name]) for name in reported}
 
     def call(self, name: str, case: Case, x: Any, out: Any) -> Callable[[], object]:
         """Return a function that runs ``case`` once, on numpy arrays."""
@@ -65,7 +65,7 @@ class NumpyGroups:
 class TorchGroups:
     """The same as process groups of torch."""
 
-    def __init__(self, seat: Seat, told: Mapping[str, str]) -> None:
+    def __init__(self, seat: Seat, reported: Mapping[str, str]) -> None:
         import torch
         import torch.distributed as dist
 
@@ -83,9 +83,9 @@ class TorchGroups:
         self._groups = {
             name: dist.new_group(
                 backend="pccl",
-                pg_options=pccl.Options(transports=seat.transports, algorithm=told[name]),
+                pg_options=pccl.Options(transports=seat.transports, algorithm=reported[name]),
             )
-            for name in told
+            for name in reported
         }
 
     def call(self, name: str, case: Case, x: Any, out: Any) -> Callable[[], object]:

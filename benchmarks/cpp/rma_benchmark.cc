@@ -169,11 +169,11 @@ struct Bench {
     }
     void move(RmaOp op, std::span<const RmaPiece> pieces) const {
         if (need(link->post(op, pieces, 1)) != pieces.size()) std::exit(1);
-        RmaCompletion told;
-        while (need(link->poll({&told, 1})) == 0) {
+        RmaCompletion reported;
+        while (need(link->poll({&reported, 1})) == 0) {
         }
-        if (told.status.is_ok()) return;
-        std::fprintf(stderr, "rma_benchmark: %s\n", told.status.to_string().c_str());
+        if (reported.status.is_ok()) return;
+        std::fprintf(stderr, "rma_benchmark: %s\n", reported.status.to_string().c_str());
         std::exit(1);
     }
 };

@@ -12,9 +12,9 @@ inline constexpr std::uint32_t kClockPings = 32;
 
 /// One slot of the exchange. The host numbers its questions from 1; the GPU answers each of them.
 struct ClockPings {
-    std::uint32_t asked;     // number of the host's last question
-    std::uint32_t answered;  // number of the question that the GPU answered last
-    std::uint64_t gpu_ns;    // the GPU's global timer at that answer, in ns
+    std::uint32_t requested;  // number of the host's last question
+    std::uint32_t answered;   // number of the question that the GPU answered last
+    std::uint64_t gpu_ns;     // the GPU's global timer at that answer, in ns
 };
 
 }  // namespace pccl::abi

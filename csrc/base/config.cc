@@ -166,15 +166,15 @@ std::vector<std::string_view> names_in_environment() {
 
 /// Returns the names that parse_config() looks up.
 std::vector<std::string_view> keys() {
-    std::vector<std::string_view> asked;
+    std::vector<std::string_view> requested;
     std::vector<std::string> none;
     static_cast<void>(parse_config(
-        [&asked](const char* key) {
-            asked.emplace_back(key);
+        [&requested](const char* key) {
+            requested.emplace_back(key);
             return nullptr;
         },
         none));
-    return asked;
+    return requested;
 }
 
 void parse_rdma(Parser& parser, Config::Rdma& rdma) {

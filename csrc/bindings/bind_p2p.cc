@@ -66,7 +66,7 @@ void close(Session& session) {
 }
 
 void connect(Session& session, const std::string& peer, OptionalSeconds timeout) {
-    const auto call = session.call(peer);
+    const auto call = session.begin_connect(peer);
     std::optional<Status> ended;
     const auto try_until = [&](Deadline deadline) {
         ended = session.await_connection(*call, deadline);
@@ -256,7 +256,7 @@ RemoteMemory fetch(Session& session, const std::string& peer, const std::string&
     std::optional<RemoteMemory> fetched;
     const auto try_until = [&](Deadline deadline) -> Status {
         if (inquiry == nullptr) {
-            PCCL_ASSIGN_OR_RETURN(inquiry, session.ask(peer, name));
+            PCCL_ASSIGN_OR_RETURN(inquiry, session.query(peer, name));
         }
         PCCL_ASSIGN_OR_RETURN(fetched, session.await_answer(*inquiry, deadline));
         return Status::ok();

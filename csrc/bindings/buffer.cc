@@ -51,13 +51,13 @@ std::string described(PyObject* object, const char* format) {
 std::string reason(PyObject* object, const pybind11::error_already_set& error) {
     if (PyObject_CheckBuffer(object) == 0) return {};
     const std::string words = pybind11::str(error.value());
-    std::string said = concat(": ", words.substr(0, words.find('\n')));
+    std::string text = concat(": ", words.substr(0, words.find('\n')));
     // This concerns times, and types that extend numpy.
     if (words.starts_with("cannot include dtype")) {
         const std::string bytes = pybind11::str(pybind11::handle(object).attr("itemsize"));
-        said += concat("; send x.view('i", bytes, "')");
+        text += concat("; send x.view('i", bytes, "')");
     }
-    return said;
+    return text;
 }
 
 /// Returns advice on an object to pass instead of one without a usable buffer; empty: none.

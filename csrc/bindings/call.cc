@@ -97,7 +97,7 @@ void BufferCall::take(const py::object& x, const py::object& out) {
             return write(out);
         case CollectiveKind::kBroadcast:
             refuse_out(out);
-            return is_root ? give(x) : write(x);
+            return is_root ? add_root_block(x) : write(x);
         case CollectiveKind::kReduce:
             refuse_out(out);
             return is_root ? read_and_write(x) : read(x);
@@ -141,7 +141,7 @@ void BufferCall::read_and_write(const py::object& object) {
 }
 
 /// A broadcast's root does not write its output.
-void BufferCall::give(const py::object& object) {
+void BufferCall::add_root_block(const py::object& object) {
     read(object);
     *outputs_ = *inputs_;
 }

@@ -93,7 +93,7 @@ class BufferCall {
     void read(const pybind11::object& object);
     void write(const pybind11::object& object);
     void read_and_write(const pybind11::object& object);
-    void give(const pybind11::object& object);
+    void add_root_block(const pybind11::object& object);
     void read_blocks(const pybind11::object& object) { add(*inputs_, object, Access::kRead); }
     void write_blocks(const pybind11::object& object);
     void add(std::vector<Block>& blocks, const pybind11::object& object, Access access);

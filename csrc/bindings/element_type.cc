@@ -137,7 +137,7 @@ std::string_view why_refused(std::string_view code) {
                "pickle.dumps() makes of them";
     if (code.starts_with("T{"))
         return "has fields; send each by itself, or all of them as bytes, x.view('u1')";
-    return "has elements of a type that PCCL does not know; send them as bytes";
+    return "has elements of a type that PCCL does not support; send them as bytes";
 }
 
 }  // namespace

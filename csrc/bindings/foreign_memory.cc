@@ -138,7 +138,7 @@ ForeignMemory memory_of(py::handle object, const dlpack::Tensor& tensor) {
     const auto type = type_of(tensor.type);
     if (!type)
         refuse(object,
-               "has elements of a type that PCCL does not know; send them as bytes, "
+               "has elements of a type that PCCL does not support; send them as bytes, "
                "x.view('u1') or x.view(torch.uint8)");
     const auto dimensions = static_cast<std::size_t>(tensor.dimensions);
     const std::span shape(tensor.shape, dimensions);
@@ -175,7 +175,7 @@ ArrayInterface interface_of(py::handle object) {
         return found;
     } catch (const std::exception&) {
         refuse(object,
-               "has an __array_interface__ that says no address, type or shape; pass "
+               "has an __array_interface__ without address, type or shape; pass "
                "numpy.asarray(x)");
     }
 }
@@ -193,7 +193,7 @@ DataType type_of(py::handle object, const std::string& code) {
     const auto type = is_plain ? type_of_kind(code[1], bytes) : std::nullopt;
     if (!type)
         refuse(object, "has elements of type '", code,
-               "', which PCCL does not know; send them as bytes");
+               "', which PCCL does not support; send them as bytes");
     return *type;
 }
 
@@ -210,14 +210,14 @@ std::optional<ForeignMemory> memory_by_dlpack(py::handle object) {
         const auto* const managed = static_cast<const dlpack::VersionedTensor*>(
             PyCapsule_GetPointer(capsule.ptr(), kVersioned));
         if (managed->major != 1)
-            refuse(object, "speaks version ", managed->major, " of DLPack; PCCL knows 1");
+            refuse(object, "uses version ", managed->major, " of DLPack; PCCL supports version 1");
         ForeignMemory memory = memory_of(object, managed->tensor);
         memory.is_writable = (managed->flags & dlpack::kReadOnly) == 0;
         memory.owner = std::move(capsule);
         return memory;
     }
     if (PyCapsule_IsValid(capsule.ptr(), kOld) == 0)
-        refuse(object, "gives something else than a capsule of DLPack");
+        refuse(object, "returns an object that is no capsule of DLPack");
     ForeignMemory memory = memory_of(
         object, static_cast<const dlpack::ManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), kOld))
                     ->tensor);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The module pccl._core: PCCL without torch. Its functions of the whole process are bound here: the
-// log level, the flight record, and ask_status(), the client of `pccl status`.
+// log level, the flight record, and request_status(), the client of `pccl status`.
 
 #include <array>
 #include <cstdint>
@@ -41,12 +41,12 @@ void set_level(const std::string& name) {
         concat("'", name, "' is no log level: trace, debug, info, warning, error, off")));
 }
 
-py::bytes ask_status(const std::string& door, const py::bytes& group, std::uint32_t first,
-                     Seconds timeout_s) {
+py::bytes request_status(const std::string& door, const py::bytes& group, std::uint32_t first,
+                         Seconds timeout_s) {
     throw_unless_ok(check_settings());
     const std::string key = group;
     const Deadline deadline = Deadline::after(duration_of(timeout_s, "timeout_s"));
-    return released([&] { return runtime::ask_status(door, key, first, deadline); });
+    return released([&] { return runtime::request_status(door, key, first, deadline); });
 }
 
 void bind_process(extension::Module& module) {
@@ -54,8 +54,8 @@ void bind_process(extension::Module& module) {
     module.def(
         "flight_record_json", [] { return runtime::flight_record_json("asked for"); },
         py::call_guard<py::gil_scoped_release>());
-    module.def("ask_status", &ask_status, py::arg("door"), py::arg("group"), py::arg("first"),
-               py::arg("timeout_s"));
+    module.def("request_status", &request_status, py::arg("door"), py::arg("group"),
+               py::arg("first"), py::arg("timeout_s"));
 }
 
 }  // namespace

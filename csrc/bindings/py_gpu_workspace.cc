@@ -25,8 +25,8 @@ Result<int> gpu_named(std::string_view device) {
     PCCL_ASSIGN_OR_RETURN(const int count, device::count_gpus());
     const auto refused = [&](std::string_view why) {
         return Status::invalid_argument(concat("device '", device, "': ", why,
-                                               "; this process sees ", count,
-                                               " GPUs, \"cuda:0\" is the first"));
+                                               "; this process has ", count,
+                                               " visible GPUs, \"cuda:0\" is the first"));
     };
     std::string_view rest = device.substr(kCuda.size());
     if (rest.empty()) {
@@ -98,8 +98,8 @@ py::capsule PyGpuMemory::tensor() const {
 }
 
 std::string PyGpuMemory::described() const {
-    return concat("<pccl.GpuMemory: ", bytes(), " bytes, as seen by cuda:", workspace_->device(),
-                  ">");
+    return concat("<pccl.GpuMemory: ", bytes(),
+                  " bytes, accessible from cuda:", workspace_->device(), ">");
 }
 
 PyGpuWorkspace::PyGpuWorkspace(comm::CommunicatorImpl& communicator, std::string name,

@@ -197,7 +197,7 @@ Status Incarnations::check_current() {
     if (!found || is_same) return Status::ok();
     if (own_.endpoint.rank != 0) return superseded();
     return Status::mismatch(
-        0, concat("another process has come as rank 0: ", found->root.endpoint.to_string(),
+        0, concat("another process has joined as rank 0: ", found->root.endpoint.to_string(),
                   "; give each process a rank of its own"));
 }
 
@@ -209,7 +209,7 @@ bool Incarnations::counts() const {
 Status Incarnations::timeout_cause(const Status& late) const {
     if (own_.endpoint.rank == 0 || counts()) return late;
     const std::string before =
-        current_ ? concat(" (a group of ", current_->size, " met here before, of ",
+        current_ ? concat(" (a group of ", current_->size, " formed here before, with rank 0 at ",
                           current_->root.endpoint.to_string(), ")")
                  : std::string();
     return Status::timeout(

@@ -75,17 +75,18 @@ Result<std::string> collect_job(Store& store, const std::vector<std::vector<Rank
     return text;
 }
 
-Status nobody_said(Store& store, int size) {
+Status missing_topology(Store& store, int size) {
     const std::vector<Rank> silent = silent_in(store, kDigestKey, size);
     if (silent.empty()) {
         const Rank idle = idle_gatherer_in(store, kDigestKey, size);
-        return Status::timeout(concat("timed out: rank ", idle,
-                                      " has not passed on what others found; is it stopped?"),
-                               idle);
+        return Status::timeout(
+            concat("timed out: rank ", idle,
+                   " has not forwarded the topologies of other ranks; is it stopped?"),
+            idle);
     }
     return Status::timeout(
         concat("timed out: ", listed(silent), silent.size() > 1 ? " have" : " has",
-               " not said what topology was found; is every rank running?"),
+               " not published a topology; is every rank running?"),
         silent.front());
 }
 
@@ -93,9 +94,9 @@ Status nobody_said(Store& store, int size) {
 
 Result<std::string> job_on_one_host(const Locality& locality, const Roster& roster) {
     const auto hosts = ranks_by_host(roster);
-    const bool says_something =
+    const bool has_settings =
         are_bound_apart(roster) || topo::has_calibrations() || names_files(process_config());
-    if (hosts.size() > 1 || !says_something) return std::string();
+    if (hosts.size() > 1 || !has_settings) return std::string();
     PCCL_ASSIGN_OR_RETURN(topo::HostTopology host, host_of_ranks(locality, roster, hosts.front()));
     PCCL_ASSIGN_OR_RETURN(const topo::JobTopology job, topo::JobTopology::make({std::move(host)}));
     return encode(job);
@@ -134,7 +135,7 @@ Status agree_on_digest(Store& store, const std::string& digest, Rank self,
                            }};
     const Status gathered = gather(store, found, {self, digest}, rendezvous);
     if (gathered.code() == StatusCode::kTimeout && gathered.peer() == kNoRank)
-        return nobody_said(store, rendezvous.size);
+        return missing_topology(store, rendezvous.size);
     PCCL_TRY(gathered);
     if (self != 0) return await(store, {kAgreedKey, 0}, rendezvous).status();
     PCCL_TRY(topo::check_agreement(digests));

@@ -108,7 +108,7 @@ Status failure_in(Store& store) {
 
 void remove_failure(Store& store) { static_cast<void>(store.remove(kFailureKey)); }
 
-Status as_told(const Status& why, Rank self) {
+Status as_reported(const Status& why, Rank self) {
     if (!is_own_lack(why)) return why;
     return Status::peer_lost(self, concat("rank ", self, " cannot join: ", why.message()));
 }
@@ -116,7 +116,7 @@ Status as_told(const Status& why, Rank self) {
 Status agree_on_failure(Store& store, const Status& why, Rank self) {
     if (Status first = failure_in(store); !first.is_ok()) return is_own_lack(why) ? why : first;
     ByteWriter out;
-    out.status(as_told(why, self), kLongestText);
+    out.status(as_reported(why, self), kLongestText);
     // A rank that cannot reach the store any more cannot publish its error either.
     static_cast<void>(store.set(kFailureKey, out.take()));
     return why;
@@ -169,7 +169,8 @@ Result<std::string> await_text(Store& store, const Awaiting& what, std::size_t m
         if (more.empty()) return Status::invalid_argument("a text that ends early");
         text += more;
     }
-    if (text.size() != bytes) return Status::invalid_argument("a text longer than it says");
+    if (text.size() != bytes)
+        return Status::invalid_argument("a text is longer than its stated length");
     return text;
 }
 

@@ -95,7 +95,7 @@ void remove_failure(Store& store);
 /// Converts an error for the other ranks. If it is caused by the resources of `self`
 /// (kResourceExhausted, kUnavailable), or by an interrupt (kAborted), the others report `self` as
 /// lost.
-[[nodiscard]] Status as_told(const Status& why, Rank self);
+[[nodiscard]] Status as_reported(const Status& why, Rank self);
 /// Publishes the error of a rank that could not join, and returns the first such error, so that all
 /// ranks report the same. An error that only others see as a loss remains this rank's own.
 [[nodiscard]] Status agree_on_failure(Store& store, const Status& why, Rank self);

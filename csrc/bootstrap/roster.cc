@@ -101,7 +101,8 @@ Result<Endpoint> endpoint_in(const std::string& blob, Rank rank) {
     auto endpoint = Endpoint::deserialise(blob);
     if (!endpoint.is_ok()) return unreadable(rank, endpoint.status());
     if (endpoint->rank == rank) return endpoint;
-    return Status::mismatch(rank, concat("rank ", rank, " says that it is rank ", endpoint->rank));
+    return Status::mismatch(
+        rank, concat("the entry of rank ", rank, " contains rank number ", endpoint->rank));
 }
 
 /// Endpoints that a rank has before the roster; most ranks have none.

@@ -37,7 +37,7 @@ Result<std::string> receive_group(Store& store, const TreeGather& what, const Co
     const Rank end = end_of_group(own.self, rendezvous.size);
     // Rank 0 waits for all other ranks in turn, so it checks the later ones, too.
     const Rank until = own.self == 0 ? rendezvous.size : end;
-    ByteWriter heard;
+    ByteWriter received;
     for (Rank rank = own.self; rank < end; ++rank) {
         const auto contribution =
             rank == own.self
@@ -45,9 +45,9 @@ Result<std::string> receive_group(Store& store, const TreeGather& what, const Co
                 : await(store, {word_key(what.key, rank), rank, what.present(), until}, rendezvous);
         if (!contribution.is_ok()) return blamed(rank, contribution.status());
         PCCL_TRY(what.take(rank, *contribution));
-        heard.text(*contribution);
+        received.text(*contribution);
     }
-    return heard.take();
+    return received.take();
 }
 
 Status take_all(const TreeGather& what, const std::string& text, Rank gatherer, Rank end) {
@@ -79,8 +79,8 @@ Status gather(Store& store, const TreeGather& what, const Contribution& own,
               const RendezvousContext& rendezvous) {
     PCCL_TRY(store.set(word_key(what.key, own.self), own.text));
     if (gatherer_of(own.self, rendezvous.size) != own.self) return Status::ok();
-    PCCL_ASSIGN_OR_RETURN(const std::string heard, receive_group(store, what, own, rendezvous));
-    if (own.self != 0) return publish_text(store, group_key(what.key, own.self), heard);
+    PCCL_ASSIGN_OR_RETURN(const std::string received, receive_group(store, what, own, rendezvous));
+    if (own.self != 0) return publish_text(store, group_key(what.key, own.self), received);
     for (Rank gatherer = end_of_group(0, rendezvous.size); gatherer < rendezvous.size;
          gatherer = end_of_group(gatherer, rendezvous.size))
         PCCL_TRY(receive_gatherer(store, what, gatherer, rendezvous));
@@ -110,7 +110,7 @@ void remove_contribution(Store& store, const std::string& key, Rank self, int si
 
 Status unreadable(Rank rank, const Status& why) {
     return Status::peer_lost(
-        rank, concat("rank ", rank, " publishes what cannot be read: ", why.message()));
+        rank, concat("rank ", rank, " publishes an entry that cannot be read: ", why.message()));
 }
 
 }  // namespace pccl::bootstrap

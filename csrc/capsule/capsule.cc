@@ -184,8 +184,8 @@ Result<VerifiedCapsule> VerifiedCapsule::made_of(const FileParts& parts, std::st
                           made(content.description, std::move(content.schedule), parts.version));
     if (capsule.bytes() == whole) return capsule;
     const std::string key = first_difference(parts.manifest, capsule.manifest());
-    return key.empty() ? refuse("it is not written in the one way that capsules have")
-                       : refuse("its manifest says something else than its programs, at ", key);
+    return key.empty() ? refuse("it is not in the canonical form of capsules")
+                       : refuse("its manifest differs from its programs, at ", key);
 }
 
 Result<VerifiedCapsule> VerifiedCapsule::parse(std::string_view bytes) {

@@ -42,7 +42,7 @@ Result<Head> head_in(std::string_view bytes) {
                       ", which is what this library reads");
     const auto manifest = number_in<std::size_t>(next_word(head), 0, kMostManifestBytes);
     const auto programs = number_in<std::size_t>(next_word(head), 0, kMostBytes);
-    if (!manifest || !programs) return refuse("its first line does not say how long its parts are");
+    if (!manifest || !programs) return refuse("its first line lacks the lengths of its parts");
     return Head{static_cast<FileVersion>(*version), bytes.size() - rest.size(), *manifest,
                 *programs};
 }
@@ -82,7 +82,7 @@ Result<FilesInside> split(std::string_view files) {
                           "; numbers of ranks ascend, each once");
         else if (const auto key = difference(inside.common, stated); !key.empty())
             return refuse("its capsules for ", inside.files.front().ranks, " and ", ranks,
-                          " ranks say different things at \"", key, "\"");
+                          " ranks differ at \"", key, "\"");
         inside.files.push_back({ranks, file});
         files.remove_prefix(file.size());
     }
@@ -127,10 +127,10 @@ Result<FilesInside> files_inside(const FileParts& parts, std::string_view whole)
     for (const FileForRanks& each : inside.files) numbers.push_back(each.ranks);
     const std::string manifest = common_manifest_text(inside.common, numbers);
     if (manifest != parts.manifest)
-        return refuse("its manifest says something else than its capsules, at ",
+        return refuse("its manifest differs from its capsules, at ",
                       first_difference(parts.manifest, manifest));
     if (!whole.starts_with(head_of(parts.version, manifest.size(), parts.programs.size())))
-        return refuse("it is not written in the one way that capsules have");
+        return refuse("it is not in the canonical form of capsules");
     return inside;
 }
 

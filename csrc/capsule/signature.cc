@@ -81,7 +81,7 @@ Result<Seal> parse_seal(std::string_view line, const sys::Digest& digest) {
                         from_hex(next_word(words), seal.signer) &&
                         from_hex(next_word(words), seal.signature);
     if (!is_one || line != line_of(seal))
-        return Status::invalid_argument("what follows the capsule is no signature");
+        return Status::invalid_argument("the bytes after the capsule are no signature");
     if (!sys::is_signed_by(seal.signer, message_of(digest), seal.signature))
         return Status::invalid_argument(
             concat("its signature is not one of these bytes by the key ", to_hex(seal.signer)));
@@ -121,10 +121,10 @@ Result<TrustedKeys> TrustedKeys::read(const std::string& path) {
 }
 
 Status TrustedKeys::check(const std::optional<Seal>& seal) const {
-    if (!seal) return Status::invalid_argument("nobody signed it; pccl capsule sign does");
+    if (!seal) return Status::invalid_argument("it is not signed: sign it with pccl capsule sign");
     if (std::ranges::find(keys_, seal->signer) != keys_.end()) return Status::ok();
     return Status::invalid_argument(
-        concat("it is signed by ", to_hex(seal->signer), ", whom nobody here trusts"));
+        concat("it is signed by ", to_hex(seal->signer), ", which is no trusted key here"));
 }
 
 }  // namespace pccl::capsule

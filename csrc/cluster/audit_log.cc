@@ -100,7 +100,7 @@ void AuditLog::keep(std::string line) {
 
 Status AuditLog::write_waiting() {
     if (waiting_.empty()) return Status::ok();
-    PCCL_TRY(write(waiting_, 0).with_context("the audit log lacks what was done"));
+    PCCL_TRY(write(waiting_, 0).with_context("the audit log lacks this change"));
     waiting_.clear();
     return Status::ok();
 }

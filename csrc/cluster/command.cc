@@ -84,10 +84,10 @@ std::string to_string(const Command& command) {
 Status check_command(const SwitchDescription& of, const Command& command) {
     if (!is_for(of.kind, command.kind))
         return Status::invalid_argument(
-            concat("cannot be told to ", to_string(command), ", as it ", takes(of.kind)));
+            concat("does not accept ", to_string(command), ", as it ", takes(of.kind)));
     if (!is_known_port(of, command.port))
         return Status::invalid_argument(
-            concat("cannot be told to ", to_string(command), ": ",
+            concat("does not accept ", to_string(command), ": ",
                    of.kind == SwitchKind::kOptical
                        ? concat("ports are 1 to ", kMostPorts)
                        : std::string("only ports of devices are looked at and changed")));

@@ -13,7 +13,7 @@ ProgressTeller::ProgressTeller(Watch watch, const std::vector<std::string>& name
 
 void ProgressTeller::begin_part(std::string_view part) {
     progress_.part = part;
-    tell();
+    report();
 }
 
 void ProgressTeller::begin(std::string_view doing, const std::vector<std::size_t>& who) {
@@ -24,17 +24,17 @@ void ProgressTeller::begin(std::string_view doing, const std::vector<std::size_t
         each.is_done = false;
         each.fault = Status::ok();
     }
-    tell();
+    report();
 }
 
 void ProgressTeller::end(std::size_t who, const Status& status) {
     if (!watch_) return;
     progress_.switches[who].is_done = status.is_ok();
     progress_.switches[who].fault = status;
-    tell();
+    report();
 }
 
-void ProgressTeller::tell() const {
+void ProgressTeller::report() const {
     if (watch_) watch_(progress_);
 }
 

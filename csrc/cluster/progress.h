@@ -24,7 +24,7 @@ class ProgressTeller {
     void end(std::size_t who, const Status& status);
 
    private:
-    void tell() const;
+    void report() const;
 
     const Watch watch_;
     Progress progress_;

@@ -53,7 +53,7 @@ Status timed_out(Step step, const SwitchDriver& driver, Duration timeout,
 
 Status scatter(Step step, std::span<SwitchTask> parts, Duration timeout,
                const ScatterCalls& calls) {
-    const Ended tell = [&](SwitchTask& part) {
+    const Ended report = [&](SwitchTask& part) {
         if (calls.ended) calls.ended(static_cast<std::size_t>(&part - parts.data()));
     };
     const TimePoint begun = system_clock().now();
@@ -65,7 +65,8 @@ Status scatter(Step step, std::span<SwitchTask> parts, Duration timeout,
         pending.push_back(&part);
     }
     Status interruption;
-    for (advance_all(pending, begun, tell); !pending.empty(); advance_all(pending, begun, tell)) {
+    for (advance_all(pending, begun, report); !pending.empty();
+         advance_all(pending, begun, report)) {
         if (calls.interrupted) interruption = calls.interrupted();
         if (deadline.passed() || !interruption.is_ok()) break;
         await_news(pending, deadline.slice());
@@ -74,7 +75,7 @@ Status scatter(Step step, std::span<SwitchTask> parts, Duration timeout,
         part->status = timed_out(step, *part->driver, timeout, interruption);
         part->took = system_clock().now() - begun;
         part->driver->abandon(part->status);
-        tell(*part);
+        report(*part);
     }
     return interruption;
 }

@@ -37,7 +37,7 @@ class Transaction::Steps {
         : members_(std::move(members)),
           options_(std::move(options)),
           begun_(options_.clock->now()),
-          teller_(options_.watch, names_of(members_)),
+          reporter_(options_.watch, names_of(members_)),
           states_(members_.size()) {
         report_.members.resize(members_.size());
         for (std::size_t i = 0; i < members_.size(); ++i) {
@@ -50,7 +50,7 @@ class Transaction::Steps {
     [[nodiscard]] bool is_over() const { return is_over_; }
 
     Status prepare() {
-        teller_.begin_part("prepare");
+        reporter_.begin_part("prepare");
         PCCL_TRY(run_step(Step::kConnect, everybody_));
         for (const std::size_t i : everybody_)
             states_[i].commitment = members_[i].driver->commitment();
@@ -60,7 +60,7 @@ class Transaction::Steps {
         return run_step(Step::kPrepare, everybody_);
     }
 
-    void begin_drain() { teller_.begin_part("drain"); }
+    void begin_drain() { reporter_.begin_part("drain"); }
 
     Status drain() {
         if (!options_.drain) return Status::ok();
@@ -85,8 +85,8 @@ class Transaction::Steps {
     struct MemberState {
         Commitment commitment = Commitment::kImmediate;  // as it was when it was connected
         bool is_locked = false;
-        bool has_been_told = false;  // whether a commit was requested
-        bool is_in_doubt = false;    // it may have done more than it has acknowledged
+        bool is_commit_requested = false;  // whether a commit was requested
+        bool is_in_doubt = false;          // it may have done more than it has acknowledged
         bool is_confirmed = false;
     };
 
@@ -120,7 +120,7 @@ class Transaction::Steps {
     /// Commits and proves. Switches with rollback or with a checked candidate commit together; the
     /// others follow one after the other, because at most one of them is atomic with the rest.
     Status commit_and_prove() {
-        teller_.begin_part("commit");
+        reporter_.begin_part("commit");
         Indices careful;
         Indices immediate;
         for (const std::size_t i : everybody_)
@@ -136,7 +136,7 @@ class Transaction::Steps {
     }
 
     Status commit(const Indices& who) {
-        for (const std::size_t i : who) states_[i].has_been_told = true;
+        for (const std::size_t i : who) states_[i].is_commit_requested = true;
         return run_step(Step::kCommit, who);
     }
 
@@ -145,7 +145,7 @@ class Transaction::Steps {
         constexpr Duration kBetweenQuestions = std::chrono::milliseconds(100);
         Duration left{};
         for (const SwitchMember& member : members_) left = std::max(left, member.settle);
-        if (left > Duration::zero()) teller_.begin("settle", everybody_);
+        if (left > Duration::zero()) reporter_.begin("settle", everybody_);
         for (; left > Duration::zero(); left -= kBetweenQuestions) {
             options_.clock->sleep_for(std::min(left, kBetweenQuestions));
             PCCL_TRY(why_stop());
@@ -154,7 +154,7 @@ class Transaction::Steps {
     }
 
     Ending confirm() {
-        teller_.begin_part("confirm");
+        reporter_.begin_part("confirm");
         may_be_interrupted_ = false;
         const Indices unsure = chosen(
             [](const MemberState& each) { return each.commitment == Commitment::kConfirmed; });
@@ -191,20 +191,21 @@ class Transaction::Steps {
     }
 
     Ending roll_back() {
-        teller_.begin_part("roll back");
+        reporter_.begin_part("roll back");
         may_be_interrupted_ = false;
-        const Indices told = chosen([](const MemberState& each) { return each.has_been_told; });
+        const Indices changed =
+            chosen([](const MemberState& each) { return each.is_commit_requested; });
         Indices reachable;
         Indices doubtful;
-        for (const std::size_t i : told)
+        for (const std::size_t i : changed)
             (states_[i].is_in_doubt ? doubtful : reachable).push_back(i);
         // The replies are ignored: the reading decides.
         const Status cause = report_.reason;
         static_cast<void>(run_step(Step::kCancel, reachable));
-        doubtful =
-            chosen([](const MemberState& each) { return each.has_been_told && each.is_in_doubt; });
+        doubtful = chosen(
+            [](const MemberState& each) { return each.is_commit_requested && each.is_in_doubt; });
         await_timers(doubtful);
-        const bool is_back = settle_on(told, &SwitchMember::from);
+        const bool is_back = settle_on(changed, &SwitchMember::from);
         report_.reason = cause;
         return is_back ? Ending::kRolledBack : degraded();
     }
@@ -216,7 +217,7 @@ class Transaction::Steps {
             if (states_[i].commitment == Commitment::kConfirmed)
                 longest = std::max(longest, members_[i].confirm_timeout);
         if (longest.count() == 0) return;
-        teller_.begin("wait", who);
+        reporter_.begin("wait", who);
         options_.clock->sleep_for(longest + std::chrono::seconds(1));
     }
 
@@ -307,7 +308,7 @@ class Transaction::Steps {
     /// Releases the switches; errors do not affect the transaction's result.
     void release() {
         may_be_interrupted_ = false;
-        teller_.begin_part("release");
+        reporter_.begin_part("release");
         const Indices locked = chosen([](const MemberState& each) { return each.is_locked; });
         const std::vector<Status> before = statuses();
         static_cast<void>(run_step(Step::kRelease, locked));
@@ -349,10 +350,10 @@ class Transaction::Steps {
                                         .discards_candidate = may_discard(i)},
                              .status = Status::ok()});
         }
-        teller_.begin(to_string(step), who);
+        reporter_.begin(to_string(step), who);
         const Status interruption =
             scatter(step, parts, step_timeout(),
-                    {.ended = [&](std::size_t k) { teller_.end(who[k], parts[k].status); },
+                    {.ended = [&](std::size_t k) { reporter_.end(who[k], parts[k].status); },
                      .interrupted = changes_nothing(step) ? options_.interrupted : nullptr});
         for (std::size_t k = 0; k < who.size(); ++k) take_in(step, who[k], parts[k]);
         PCCL_TRY(interruption);
@@ -362,15 +363,15 @@ class Transaction::Steps {
 
     /// Returns whether the step may be aborted at any time, by closing the session.
     [[nodiscard]] bool changes_nothing(Step step) const {
-        const auto was_told = [](const MemberState& each) { return each.has_been_told; };
+        const auto has_commit = [](const MemberState& each) { return each.is_commit_requested; };
         return may_be_interrupted_ && step != Step::kPrepare &&
-               std::ranges::none_of(states_, was_told);
+               std::ranges::none_of(states_, has_commit);
     }
 
     /// Returns whether kLock may discard the candidate. After a requested commit its content
     /// belongs to this transaction, which had the lock.
     [[nodiscard]] bool may_discard(std::size_t i) const {
-        return options_.discard_candidate || states_[i].has_been_told;
+        return options_.discard_candidate || states_[i].is_commit_requested;
     }
 
     [[nodiscard]] Duration step_timeout() const {
@@ -403,7 +404,7 @@ class Transaction::Steps {
     /// Stores the member's status; returns it with the switch's name.
     Status keep(std::size_t i, const Status& status) {
         report_.members[i].status = status;
-        teller_.end(i, status);
+        reporter_.end(i, status);
         return status.with_context(concat("switch ", members_[i].name));
     }
 
@@ -415,7 +416,7 @@ class Transaction::Steps {
     const std::vector<SwitchMember> members_;
     const SwitchOptions options_;
     const TimePoint begun_;
-    ProgressTeller teller_;
+    ProgressTeller reporter_;
     std::vector<MemberState> states_;
     Indices everybody_;
     Report report_;

@@ -61,7 +61,7 @@ Status check_item(const Item& item) {
         return Status::invalid_argument(
             concat("no collective and algorithm: '", item.collective.substr(0, kLongestShown),
                    item.algorithm.empty() ? "" : "=", item.algorithm.substr(0, kLongestShown),
-                   "'; ask for algorithms as in all_reduce=ring,all_gather=bruck"));
+                   "'; name algorithms as in all_reduce=ring,all_gather=bruck"));
     const Names names = names_of(*kind, *schedule::built_in());
     if (!is_built_in(item.algorithm) || has(names, item.algorithm)) return Status::ok();
     return Status::invalid_argument(
@@ -84,9 +84,9 @@ std::vector<std::string> unknown_algorithms(std::string_view list,
         if (!kind) continue;
         const Names names = names_of(*kind, catalogue);
         if (has(names, item.algorithm)) continue;
-        const std::string_view asked = item.algorithm.substr(0, kLongestShown);
-        const std::string meant = did_you_mean(asked, names);
-        lines.push_back(concat("no algorithm is called ", asked,
+        const std::string_view requested = item.algorithm.substr(0, kLongestShown);
+        const std::string meant = did_you_mean(requested, names);
+        lines.push_back(concat("no algorithm is called ", requested,
                                meant.empty() ? "" : concat(" (", meant, ")"), "; for ",
                                item.collective, " there are ", listed(names)));
     }

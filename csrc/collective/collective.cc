@@ -35,7 +35,7 @@ Status check_blocks(const Collective& collective, Buffer buffer, Rank rank, int 
 
 Status check_even(const Collective& collective) {
     if (!may_be_even(collective.kind))
-        return Status::invalid_argument(concat("only an all_to_all is told to be even, not ",
+        return Status::invalid_argument(concat("only an all_to_all may be declared even, not ",
                                                schedule::to_string(collective.kind)));
     const std::size_t count = longest(collective);
     const auto is_shorter = [count](const Block& block) { return block.count != count; };

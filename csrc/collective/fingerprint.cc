@@ -63,7 +63,7 @@ std::string_view field_that_differs(const abi::CollectiveHeader& ours,
                                     const abi::CollectiveHeader& theirs) {
     const bool is_one_kind = ours.kind == theirs.kind && is_barrier(ours) == is_barrier(theirs);
     if (!is_one_kind) return "the collective";
-    if (ours.sequence != theirs.sequence) return "how many collectives came before";
+    if (ours.sequence != theirs.sequence) return "the number of earlier collectives";
     if (ours.data_type != theirs.data_type) return "the element type";
     if (op_of(ours) != op_of(theirs)) return "the operator";
     if (ours.root != theirs.root) return "the root";
@@ -82,7 +82,7 @@ std::string_view field_that_differs(const abi::CollectiveHeader& ours,
 
 /// Returns advice about a field that differs.
 std::string_view remedy(std::string_view field) {
-    if (field == kRefusal) return "the error of the rank that refuses says what to give instead";
+    if (field == kRefusal) return "the error of the rank that refuses names the right argument";
     if (field == kOverlap)
         return "give outputs whose elements have memory of their own (x.contiguous(), then copy "
                "the result back), or the same on all ranks";

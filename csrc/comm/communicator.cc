@@ -163,9 +163,9 @@ Status CommunicatorImpl::explained(const Status& cause) const {
     return comm::explained(cause, group_->directory());
 }
 
-Result<RankStatus> CommunicatorImpl::ask(Rank rank, Deadline deadline) const {
+Result<RankStatus> CommunicatorImpl::query(Rank rank, Deadline deadline) const {
     PCCL_TRY(check_process());
-    if (rank >= 0 && rank < size()) return group_->diagnosis().survey().ask(rank, deadline);
+    if (rank >= 0 && rank < size()) return group_->diagnosis().survey().query(rank, deadline);
     return Status::invalid_argument(
         concat("rank ", rank, " is not in group ", name(), " of ", size()));
 }

@@ -175,7 +175,7 @@ class PCCL_API CommunicatorImpl {
     [[nodiscard]] Status explained(const Status& cause) const;
     /// Requests the status of a rank from that rank: kPeerLost if it is gone, kTimeout if it is
     /// silent.
-    [[nodiscard]] Result<RankStatus> ask(Rank rank, Deadline deadline) const;
+    [[nodiscard]] Result<RankStatus> query(Rank rank, Deadline deadline) const;
     /// Returns the health of all ranks, indexed by rank. Every rank has `answer_timeout` to answer.
     [[nodiscard]] Result<std::vector<SurveyedPeer>> survey(
         std::chrono::milliseconds answer_timeout) const;

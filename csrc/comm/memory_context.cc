@@ -32,11 +32,11 @@ Result<MemoryContext::Span> MemoryContext::allocate_workspace(const std::string&
     PCCL_ASSIGN_OR_RETURN(Workspace* const made, make(name, bytes));
     const std::string key = concat("memory/", name, "/", allocations_[name]);
     if (options_.size > 1) {
-        const Status told = options_.store->set(
+        const Status published = options_.store->set(
             key_of(key, options_.rank), transport::serialise(made->registration->descriptor()));
-        if (!told.is_ok()) {
+        if (!published.is_ok()) {
             workspaces_.erase(name);
-            return told;
+            return published;
         }
     }
     ++allocations_[name];

@@ -65,8 +65,8 @@ Status collect_reports(CommunicatorImpl& comm, std::chrono::milliseconds timeout
         concat("Rank 0 timed out in monitoredBarrier: ", wait_all ? "Ranks " : "Rank ", names,
                " failed to pass monitoredBarrier in ", timeout.count(), " ms",
                wait_all ? "" : " (others may be missing too)");
-    const Status told = answer_all(comm, Answer::kSomeMissing, present);
-    return Status::timeout(told.is_ok() ? text : concat(text, "; ", told.message()),
+    const Status delivered = answer_all(comm, Answer::kSomeMissing, present);
+    return Status::timeout(delivered.is_ok() ? text : concat(text, "; ", delivered.message()),
                            missing.front());
 }
 

@@ -105,8 +105,8 @@ Result<std::shared_ptr<CommunicatorImpl>> CommunicatorImpl::shrink_to(
          .staying = survivors,
          .left_out = {excluded.begin(), excluded.end()},
          .terms = layout->digest(),
-         .ask = [&](Rank peer) { return survey.ask(peer, Deadline::after(kAnswerTimeout)); },
-         .tell = [&](const Shrinking& now) { shrinking.tell(now); },
+         .query = [&](Rank peer) { return survey.query(peer, Deadline::after(kAnswerTimeout)); },
+         .publish = [&](const Shrinking& now) { shrinking.publish(now); },
          .interrupted = options.interrupted,
          .deadline = deadline,
          .answer_timeout = process_config().peer_timeout});
@@ -122,14 +122,13 @@ Result<std::shared_ptr<CommunicatorImpl>> CommunicatorImpl::shrink_to(
             PCCL_ASSIGN_OR_RETURN(const bool all_are_ready, agreement.await_ready());
             if (!all_are_ready) continue;
         }
-        PCCL_TRY(in_old_ranks(group->register_remote_infos(roster, layout, preferences, deadline),
-                              survivors));
+        PCCL_TRY(in_old_ranks(group->connect(roster, layout, preferences, deadline), survivors));
         PCCL_TRY(join_network(options, {group, &group->phases()}));
         shrinking.renounce(excluded);
         PCCL_ASSIGN_OR_RETURN(all_have_confirmed, agreement.confirm());
     }
     runtime_->keep_answer({group_->directory().identity().group, rank()},
-                          group_->directory().identity().secret, last_word(shrinking.told()));
+                          group_->directory().identity().secret, last_word(shrinking.published()));
     return comm;
 }
 

@@ -108,7 +108,7 @@ Result<std::shared_ptr<Store>> CommunicatorImpl::agree_on_space(const std::strin
     PCCL_TRY(offers.status());
     if (size() == 1) return std::shared_ptr<Store>();
     if (options_.store == nullptr)
-        return Status::unavailable(concat("group ", this->name(), " has no store to meet at"));
+        return Status::unavailable(concat("group ", this->name(), " has no rendezvous store"));
     return bootstrap::prefixed(options_.store, concat("space/", number));
 }
 

@@ -49,7 +49,7 @@ class Measurement {
     Measurement(int fd, Deadline deadline) : fd_(fd), deadline_(deadline), bytes_(kLastStream) {}
 
     /// Waits for the first answer, because the other end may be busy at first.
-    Status await_other_end() { return ask(0).status(); }
+    Status await_other_end() { return exchange_echo(0).status(); }
 
     /// Finds a stream size that is sufficient for the time of a byte; the window of the connection
     /// grows meanwhile.
@@ -67,7 +67,7 @@ class Measurement {
 
     Status add_echoes() {
         for (int i = 0; i < kEchoes; ++i) {
-            PCCL_ASSIGN_OR_RETURN(const sys::Echo echo, ask(0));
+            PCCL_ASSIGN_OR_RETURN(const sys::Echo echo, exchange_echo(0));
             rounds_.add(echo.answered);
             sends_.add(echo.sent);
         }
@@ -89,12 +89,12 @@ class Measurement {
 
    private:
     Status add_stream() {
-        PCCL_ASSIGN_OR_RETURN(const sys::Echo echo, ask(stream_));
+        PCCL_ASSIGN_OR_RETURN(const sys::Echo echo, exchange_echo(stream_));
         streams_.add(echo.answered);
         return Status::ok();
     }
-    Result<sys::Echo> ask(std::size_t bytes) {
-        return sys::ask_echo(fd_, std::span(bytes_).first(bytes), deadline_);
+    Result<sys::Echo> exchange_echo(std::size_t bytes) {
+        return sys::request_echo(fd_, std::span(bytes_).first(bytes), deadline_);
     }
 
     int fd_;

@@ -14,7 +14,7 @@ Status DeviceGroupImpl::launch_all(std::span<const Collective> collectives, kern
     if (collectives.empty()) return Status::ok();
     const auto lock = enter(wanted.timeout);
     log(collectives, stream, wanted);
-    return settle(launch_together(collectives, stream, wanted));
+    return result_of(launch_together(collectives, stream, wanted));
 }
 
 Status DeviceGroupImpl::launch_together(std::span<const Collective> collectives,

@@ -130,7 +130,7 @@ bool DeviceGroupImpl::end_kernels() {
     static_cast<void>(adopt_thread());
     const Deadline deadline = Deadline::after(kLongestWaitForPeers);
     if (await_launches(deadline)) return !health().is_ok() || programs_->await_taken(deadline);
-    end(Status::aborted("the group was destroyed while a kernel of it waited"));
+    end(Status::aborted("the group was destroyed while one of its kernels waited"));
     return await_launches(Deadline::after(kLongestWaitForKernels));
 }
 
@@ -223,7 +223,8 @@ Status DeviceGroupImpl::agree_on_preferences(const DeviceRendezvous& rendezvous)
     const auto agreed = number_in<int>(next_word(rest), 1, kNewestArchitecture);
     const auto preferences = parse_preferences(rest);
     if (!agreed || !preferences.is_ok())
-        return Status::invalid_argument(concat("rank 0 said \"", published, "\" of its GPU"));
+        return Status::invalid_argument(
+            concat("rank 0 published \"", published, "\" for its GPU, which is not readable"));
     gpus_.architecture = *agreed;
     preferences_ = *preferences;
     PCCL_TRY(check_alike(options_.rank, options_.preferences, preferences_));
@@ -276,7 +277,7 @@ Status DeviceGroupImpl::given_up() const {
     const std::string operation = log_->operation(fault.ticket);
     if (fault.rank == options_.rank) return status_of(fault, operation);
     const bool is_mismatch = fault.phase == abi::DevicePhase::kCall;
-    return registrations_->as_told_by(
+    return registrations_->as_reported_by(
         fault.rank, status_of(fault, is_mismatch ? describe_call(fault.ours) : operation));
 }
 

@@ -217,7 +217,7 @@ class PCCL_API DeviceGroupImpl {
     /// Returns the result of a logged call with `outcome`. A failed call may leave peers waiting
     /// for a missing launch of this rank; then it also ends the group, unless the call was invalid
     /// itself.
-    Status settle(Status outcome);
+    Status result_of(Status outcome);
     /// Calls launch() of a collective in order behind the previous one, within the process's launch
     /// window.
     template <typename Launch>

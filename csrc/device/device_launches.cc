@@ -116,7 +116,7 @@ void DeviceGroupImpl::log(const MessageExchange& messages, kernels::Stream strea
                     messages.sends.size() + messages.receives.size(), is_captured(stream));
 }
 
-Status DeviceGroupImpl::settle(Status outcome) {
+Status DeviceGroupImpl::result_of(Status outcome) {
     const bool is_refused = outcome.code() == StatusCode::kInvalidArgument ||
                             outcome.code() == StatusCode::kUnsupported;
     if (is_refused) {
@@ -134,7 +134,7 @@ Status DeviceGroupImpl::launch(const Collective& collective, kernels::Stream str
     PCCL_TRY(check_process());
     const auto lock = enter(wanted.timeout);
     log({&collective, 1}, stream, wanted);
-    return settle(launch_alone(collective, stream, wanted));
+    return result_of(launch_alone(collective, stream, wanted));
 }
 
 Status DeviceGroupImpl::launch_alone(const Collective& collective, kernels::Stream stream,
@@ -172,7 +172,7 @@ Result<schedule::SourcePtr> DeviceGroupImpl::schedule_for(const Collective& coll
     if (is_wanted && !is_possible)
         return Status::unsupported(
             "a schedule for blocks of several lengths, or of lengths that "
-            "only some ranks know");
+            "only some ranks have");
     if (is_wanted || !is_possible) return wanted.schedule;
     // Programs would wrap them (launch_program()); the kernels do not.
     if (averages_integers(collective)) return schedule::SourcePtr();
@@ -199,7 +199,7 @@ std::vector<PlannedLaunch> DeviceGroupImpl::explain(CollectiveKind kind, std::si
     if (!takes_any || schedule == nullptr)
         return planned_launches(kind, bytes, gpus_, preferences_);
     std::string why = preferred.empty() ? "a capsule that was loaded for this size"
-                                        : "the group's options ask for it";
+                                        : "the group's options request it";
     kernels::LaunchPlan plan{.blocks = preferences_.most_blocks};
     if (const auto planned = programs_->plan_for(*schedule, bytes); planned.is_ok()) {
         plan = planned->plan;
@@ -295,7 +295,7 @@ Status DeviceGroupImpl::exchange(const MessageExchange& messages, kernels::Strea
     if (messages.sends.empty() && messages.receives.empty()) return Status::ok();
     const auto lock = enter();
     log(messages, stream);
-    return settle(exchange_all(messages, stream));
+    return result_of(exchange_all(messages, stream));
 }
 
 Status DeviceGroupImpl::exchange_all(const MessageExchange& messages, kernels::Stream stream) {

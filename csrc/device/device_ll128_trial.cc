@@ -71,7 +71,7 @@ Result<abi::LL128Trial> DeviceGroupImpl::await_trial(Deadline deadline) const {
         PCCL_TRY(why_over());
         system_clock().sleep_for(kPause);
     }
-    return Status::timeout("not all GPUs have come to the trial of LL128");
+    return Status::timeout("not all GPUs have joined the trial of LL128");
 }
 
 }  // namespace pccl::device

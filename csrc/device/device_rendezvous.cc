@@ -89,14 +89,14 @@ void DeviceRendezvous::warn_late(Rank awaited) const {
     if (const Duration waited = system_clock().now() - begun_; notice_.is_due(waited))
         log(LogLevel::kWarning, "rank ", options_.rank, " of ", options_.size, " has waited ",
             in_seconds(waited), " at ", options_.store->where(), " for rank ", awaited,
-            " to come with its GPU");
+            " to publish its GPU");
 }
 
 Result<std::string> DeviceRendezvous::receive(Rank peer, std::string_view subject) const {
     auto value = get_unless_refused(
         peer, [&](Deadline soon) { return options_.store->get(key(subject, peer), soon); });
     if (value.status().code() != StatusCode::kTimeout) return value;
-    return Status::timeout(concat("rank ", peer, " has not come with its GPU"), peer);
+    return Status::timeout(concat("rank ", peer, " has not published its GPU"), peer);
 }
 
 Result<bootstrap::GroupIdentity> DeviceRendezvous::agree_on_identity() const {

@@ -14,7 +14,7 @@ Status DeviceGroupImpl::when_done(Body body) {
     PCCL_TRY(check_process());
     PCCL_TRY(why_over());
     if (!await_launches(Deadline::after(timeout_.load())))
-        return Status::timeout("the GPU has not done what was launched, so it has no timeline yet");
+        return Status::timeout("the GPU has not run the launched work, so it has no timeline yet");
     Status outcome;
     {
         // A thread of its own does this: the caller's may have another GPU current.

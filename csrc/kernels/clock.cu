@@ -19,7 +19,7 @@ __global__ void __launch_bounds__(32) answer_pings(const __grid_constant__ Clock
     abi::ClockPings& pings = *clock.pings;
     const std::uint64_t began = global_timer_ns();
     for (std::uint32_t number = 1; number <= abi::kClockPings; ++number) {
-        while (!has_reached(load_acquire(&pings.asked), number)) {
+        while (!has_reached(load_acquire(&pings.requested), number)) {
             if (global_timer_ns() - began > kLongestNs) return;
             __nanosleep(0);
         }

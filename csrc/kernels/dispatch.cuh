@@ -34,7 +34,7 @@ inline constexpr std::size_t kMostParameters = CUDART_VERSION >= 12010 ? 32764 :
 template <typename Arguments>
 Status launch_kernel(void (*kernel)(Arguments), const Arguments& arguments, const LaunchPlan& plan,
                      Stream stream) {
-    static_assert(sizeof(Arguments) <= kMostParameters, "kernels do not take so many parameters");
+    static_assert(sizeof(Arguments) <= kMostParameters, "the parameters of a kernel are too large");
     if (plan.blocks == 0) {
         cudaFuncAttributes unused{};
         return check_cuda(cudaFuncGetAttributes(&unused, kernel), "a kernel was not loaded: ");
@@ -116,7 +116,7 @@ Status with_reduction(const Request& launch, Body body) {
         case DataType::kBytes:
             break;
     }
-    return Status::internal("a reduction that no kernel knows");
+    return Status::internal("no kernel supports this reduction");
 }
 
 template <int kMost>

@@ -100,7 +100,7 @@ inline constexpr std::size_t kMostLLBytes = most_ll_bytes(abi::kMostLLBlocks);
 [[nodiscard]] constexpr LaunchPlan plan_of_unknown_lengths() {
     return {.protocol = Protocol::kDirect,
             .blocks = 64,
-            .why = "not all ranks know how long the blocks are"};
+            .why = "not all ranks have the lengths of the blocks"};
 }
 
 }  // namespace pccl::kernels

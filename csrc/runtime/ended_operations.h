@@ -20,15 +20,15 @@ class EndedOperations {
     // Under the lock:
 
     /// Adds an operation whose status is set.
-    void add(std::shared_ptr<Operation> operation) { untold_.push_back(std::move(operation)); }
-    [[nodiscard]] bool is_empty() const { return untold_.empty(); }
-    [[nodiscard]] std::size_t size() const { return untold_.size(); }
+    void add(std::shared_ptr<Operation> operation) { unreported_.push_back(std::move(operation)); }
+    [[nodiscard]] bool is_empty() const { return unreported_.empty(); }
+    [[nodiscard]] std::size_t size() const { return unreported_.size(); }
     /// Releases the lock, and runs the callbacks.
-    void tell(std::unique_lock<std::mutex> lock) {
-        if (untold_.empty()) return;
-        auto operations = std::exchange(untold_, {});
+    void report(std::unique_lock<std::mutex> lock) {
+        if (unreported_.empty()) return;
+        auto operations = std::exchange(unreported_, {});
         callback_guard_.enter();
-        const ScopeExit told([this] { callback_guard_.leave(); });
+        const ScopeExit left([this] { callback_guard_.leave(); });
         lock.unlock();
         for (const auto& operation : operations) operation->notify();
         operations.clear();
@@ -42,7 +42,7 @@ class EndedOperations {
     }
 
    private:
-    std::vector<std::shared_ptr<Operation>> untold_;
+    std::vector<std::shared_ptr<Operation>> unreported_;
     CallbackGuard callback_guard_;
 };
 

@@ -54,7 +54,7 @@ class Participant {
     virtual void accept_region(const transport::LinkRequest& request,
                                std::unique_ptr<transport::Region> region) = 0;
     /// Handles the message of a rank that it has left, with its reason.
-    virtual void hear(Rank /*from*/, const Status& /*reason*/) {}
+    virtual void receive_reason(Rank /*from*/, const Status& /*reason*/) {}
     /// Reports that this process lacks resources for a peer's connection.
     virtual void fall_short(const Status& /*why*/) {}
     /// Returns the state of this rank in the group, for another rank.

@@ -45,7 +45,7 @@ class PeerDirectory {
     /// reached.
     void register_endpoints(std::vector<bootstrap::Endpoint> endpoints);
     /// Returns false while the group is being made.
-    [[nodiscard]] bool knows_peers() const { return !endpoints_.empty(); }
+    [[nodiscard]] bool has_endpoints() const { return !endpoints_.empty(); }
 
     // Thread-safe once the peers are registered:
 

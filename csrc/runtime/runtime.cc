@@ -259,7 +259,7 @@ std::string Runtime::status(const transport::StatusQuestion& question) {
 
 void Runtime::noticed(const transport::LinkRequest& request, const Status& reason) {
     if (const auto participant = participant_at(request)) {
-        participant->hear(request.source, reason);
+        participant->receive_reason(request.source, reason);
         waiter_->wake();
     }
 }
@@ -293,9 +293,9 @@ void Runtime::arrived(transport::Arrival arrival) {
     if (transport != nullptr && (shares || from.service == transport::Service::kLink))
         return transport->accept(std::move(arrival), *this);
     refused("control",
-            Status::invalid_argument(
-                concat(peer_name(from.request.source), " asks for what there is not here: service ",
-                       static_cast<int>(from.service), " of transport ", int{from.transport})));
+            Status::invalid_argument(concat(peer_name(from.request.source), " requests service ",
+                                            static_cast<int>(from.service), " of transport ",
+                                            int{from.transport}, ", which does not exist here")));
 }
 
 Status Runtime::watch(int fd) {

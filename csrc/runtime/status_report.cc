@@ -83,8 +83,8 @@ std::vector<FlightGroup> living(const Seen& seen, std::uint32_t first) {
 
 /// Returns the unfinished operations of a group, those in which its GPU waits, and its last
 /// collectives.
-std::vector<FlightEntry> telling(const FlightGroup& group, const FlightProgress& progress,
-                                 std::vector<FlightEntry> entries) {
+std::vector<FlightEntry> relevant_entries(const FlightGroup& group, const FlightProgress& progress,
+                                          std::vector<FlightEntry> entries) {
     std::erase_if(entries, [&](const FlightEntry& entry) { return entry.group != group.id; });
     std::set<FlightTicket> kept;
     for (const FlightWait& wait : progress.waits) kept.insert(wait.ticket);
@@ -130,7 +130,7 @@ GroupReport report_on(FlightGroup group, const Seen& seen,
     if (const auto found = seen.find(group.id); found != seen.end())
         add_standing(report.group, *found->second);
     const FlightProgress& progress = group.is_on_gpus ? on_gpus.at(group.id) : FlightProgress{};
-    for (const FlightEntry& entry : telling(group, progress, entries)) {
+    for (const FlightEntry& entry : relevant_entries(group, progress, entries)) {
         report.entries.push_back(json_of(entry, on_gpus));
         shorten(report.entries.back()["operation"], kLongestText);
     }
@@ -189,13 +189,13 @@ std::string status_report(std::span<const std::shared_ptr<Participant>> particip
     return is_about_all ? report_groups(seen, question.first) : report_members(seen, question);
 }
 
-Result<std::string> ask_status(const std::string& door, const std::string& group,
-                               std::uint32_t first, Deadline deadline) {
+Result<std::string> request_status(const std::string& door, const std::string& group,
+                                   std::uint32_t first, Deadline deadline) {
     PCCL_ASSIGN_OR_RETURN(const sys::Address address, sys::Address::parse(door));
-    PCCL_ASSIGN_OR_RETURN(const transport::GroupId asked, group_of(group));
+    PCCL_ASSIGN_OR_RETURN(const transport::GroupId queried, group_of(group));
     PCCL_ASSIGN_OR_RETURN(const auto job, bootstrap::job_secret(transport::kOnlookers));
-    return transport::ask_status(address, job.value_or(transport::kNoJobSecret),
-                                 {.group = asked, .first = first}, deadline);
+    return transport::request_status(address, job.value_or(transport::kNoJobSecret),
+                                     {.group = queried, .first = first}, deadline);
 }
 
 }  // namespace pccl::runtime

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Status report of a process for onlookers (transport/control/inquiry.h), as JSON of bounded
-// length, and the client of `pccl status` that asks for it. The acceptor thread makes it, so a
+// length, and the client of `pccl status` that requests it. The acceptor thread makes it, so a
 // process answers whatever its user's threads do.
 #pragma once
 
@@ -31,8 +31,8 @@ namespace pccl::runtime {
 /// transport::StatusQuestion. Proves the job's secret of PCCL_SECRET_FILE, where that is set.
 /// Returns kInvalidArgument where the process has another secret, kPeerLost where no process
 /// listens, kTimeout where it does not answer.
-[[nodiscard]] PCCL_API Result<std::string> ask_status(const std::string& door,
-                                                      const std::string& group, std::uint32_t first,
-                                                      Deadline deadline);
+[[nodiscard]] PCCL_API Result<std::string> request_status(const std::string& door,
+                                                          const std::string& group,
+                                                          std::uint32_t first, Deadline deadline);
 
 }  // namespace pccl::runtime

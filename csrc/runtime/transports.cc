@@ -112,8 +112,8 @@ Status check_named_interfaces(const NetworkOptions& options,
 /// Returns the log level for a missing transport. Hosts without a network are common; a host
 /// without shared memory is slower than necessary, so that is logged once as a warning.
 LogLevel level_of_absence(PeerDistance reach) {
-    static std::atomic<bool> is_told{false};
-    const bool is_loud = reach == PeerDistance::kHost && !is_told.exchange(true);
+    static std::atomic<bool> is_logged{false};
+    const bool is_loud = reach == PeerDistance::kHost && !is_logged.exchange(true);
     return is_loud ? LogLevel::kWarning : LogLevel::kInfo;
 }
 
@@ -138,9 +138,9 @@ Result<transport::TransportFlags> transports_named(std::string_view names) {
     if (names.empty()) return transport::TransportFlags::all();
     auto flags = transport::TransportFlags::parse(names);
     if (flags.is_ok() && (*flags & all_kinds()) == *flags) return flags;
-    return Status::invalid_argument(concat("\"", names.substr(0, kLongestShown),
-                                           "\" asks for a transport that is not there; there are ",
-                                           all_kinds().to_string()));
+    return Status::invalid_argument(concat(
+        "\"", names.substr(0, kLongestShown),
+        "\" names a transport that does not exist here; there are ", all_kinds().to_string()));
 }
 
 Result<TransportNetwork> make_network(const NetworkOptions& options, transport::Waiter& waiter) {

@@ -30,7 +30,7 @@ static_assert(LivenessWord::is_always_lock_free && sizeof(LivenessWord) == sizeo
     return holder != 0 && (holder & FUTEX_OWNER_DIED) == 0;
 }
 
-/// Holder of a word for its own lifetime. The same thread constructs and destroys it. Meanwhile the
+/// Holder of a word for its own lifetime. One thread constructs and destroys it. Meanwhile the
 /// kernel does not track robust mutexes that this thread locks.
 class PCCL_API LivenessFutex {
    public:

@@ -102,7 +102,7 @@ Topology Topology::with(Warnings warnings) const {
 }
 
 Topology Topology::with(const Calibration& calibration) const {
-    if (!calibration.knows_gpus()) return *this;
+    if (!calibration.has_gpus()) return *this;
     Graph measured =
         graph().with([&](const Link& link) { return rate_of(graph(), calibration, link); });
     auto parts =

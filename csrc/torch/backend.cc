@@ -179,7 +179,7 @@ void PcclBackend::run_all(PcclWork& work, std::span<Call> calls, const Request& 
     }
     if (status.is_ok()) {
         for (Call& call : calls) {
-            status = work.keep(call.staging(), call.may_fail_alone());
+            status = work.finish_stage(call.staging(), call.may_fail_alone());
             if (!status.is_ok()) break;
         }
     }
@@ -249,13 +249,14 @@ std::vector<Prediction> PcclBackend::explain(const std::string& collective, std:
 std::shared_ptr<const device::DeviceGroupImpl> PcclBackend::gpus_to_explain() const {
     auto group = gpu_.group();
     if (group != nullptr) return group;
-    throw_status("pccl:explain",
-                 gpu_.goes_through_host()
-                     ? Status::unsupported("the GPUs of this group do not reach each other: CUDA "
-                                           "tensors go through the memory of the host, as CPU "
-                                           "tensors, which explain without device= tells of")
-                     : Status::unavailable("the GPUs of this group have not met: run a collective "
-                                           "of CUDA tensors before"));
+    throw_status(
+        "pccl:explain",
+        gpu_.goes_through_host()
+            ? Status::unsupported("the GPUs of this group do not reach each other: CUDA "
+                                  "tensors go through the memory of the host, as CPU "
+                                  "tensors, which explain without device= describes")
+            : Status::unavailable("the GPUs of this group are not connected: run a collective "
+                                  "of CUDA tensors before"));
 }
 
 void PcclBackend::monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) {
@@ -412,7 +413,8 @@ void PcclBackend::end() {
     // An exception here would keep torch from ending the other groups; the error is in the log.
     static_cast<void>(communicator_->shutdown());
     if (!observer_->runner().drain(Deadline::after(communicator_->timeout())))
-        log(LogLevel::kWarning, "a process group was shut down while a callback of it still runs");
+        log(LogLevel::kWarning,
+            "a process group was shut down while one of its callbacks still runs");
 }
 
 }  // namespace pccl::backend

@@ -64,7 +64,7 @@ void Call::write_all(const std::vector<at::Tensor>& tensors) {
     }
 }
 
-void Call::give(const at::Tensor& tensor) {
+void Call::add_root_block(const at::Tensor& tensor) {
     read(tensor);
     outputs_.push_back(inputs_.back());
 }

@@ -35,7 +35,7 @@ class Call {
     /// Adds one output block per tensor.
     void write_all(const std::vector<at::Tensor>& tensors);
     /// Adds the input block of a broadcast's root, and its output, which is not written.
-    void give(const at::Tensor& tensor);
+    void add_root_block(const at::Tensor& tensor);
     /// Adds one input and one output block, in the same memory where possible.
     void update(const at::Tensor& tensor);
     /// Adds consecutive parts of `whole`, one block each; `lengths` are in elements.

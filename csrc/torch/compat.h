@@ -47,7 +47,7 @@ template <typename Streams, typename Stream>
             reinterpret_cast<Current>(::dlsym(RTLD_DEFAULT, "aoti_torch_get_current_cuda_stream"));
         void* handle = nullptr;
         TORCH_CHECK(current != nullptr && current(stream.device_index(), &handle) == 0,
-                    "this torch does not tell its CUDA streams");
+                    "this torch does not expose its CUDA streams");
         return handle;
     }
 }

@@ -295,7 +295,8 @@ device::DeviceGroupImplOptions GpuBackend::group_options(const at::Device& devic
 }
 
 std::shared_ptr<device::DeviceGroupImpl> GpuBackend::make_group(const at::Device& device) {
-    TORCH_CHECK(!is_connecting_, "a signal handler may only abort a group whose GPUs are meeting");
+    TORCH_CHECK(!is_connecting_,
+                "a signal handler may only abort a group whose GPUs are connecting");
     is_connecting_ = true;
     const ScopeExit met([this] { is_connecting_ = false; });
     const auto released = without_gil();

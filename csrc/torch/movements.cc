@@ -34,7 +34,7 @@ PcclBackend::WorkPtr PcclBackend::broadcast(Tensors& tensors,
     check_root(options.rootRank, size_);
     Call call(CollectiveKind::kBroadcast, sample(tensor), static_cast<Rank>(options.rootRank));
     if (rank_ == options.rootRank) {
-        call.give(tensor);
+        call.add_root_block(tensor);
     } else {
         call.write(tensor);
     }

@@ -138,9 +138,9 @@ Status TensorStaging::check_repeats() const {
     if (repeats_ == Repeats::kTrusted) return Status::ok();
     for (const StagedCopy& copy : copies_back_)
         if (copy.repeats && !repeats_alike(copy.stage, copy.user))
-            return Status::invalid_argument(
-                concat("different elements came for one place in memory, which elements of ",
-                       layout_of(copy.user), " share", kInstead));
+            return Status::invalid_argument(concat(
+                "different elements were received for one place in memory, which elements of ",
+                layout_of(copy.user), " share", kInstead));
     return Status::ok();
 }
 

@@ -94,7 +94,7 @@ TensorReduction reduction_of(const c10d::ReduceOp& op) {
         case c10d::ReduceOp::PREMUL_SUM:
             return {ReduceOp::kSum, factor_of(op)};
         default:
-            C10_THROW_ERROR(ValueError, "PCCL does not know this ReduceOp");
+            C10_THROW_ERROR(ValueError, "PCCL does not support this ReduceOp");
     }
 }
 

@@ -123,13 +123,13 @@ Status PcclWork::outcome() const {
     return Status::ok();
 }
 
-Status PcclWork::keep(const TensorStaging& staging, bool may_fail_alone) const {
+Status PcclWork::finish_stage(const TensorStaging& staging, bool may_fail_alone) const {
     Status kept = staging.finish();
     if (kept.is_ok() || !may_fail_alone) return kept;
     if (const auto communicator = communicator_.lock())
         communicator->abort(
-            Status::mismatch(rank_, concat("rank ", rank_, " refused what came for it in ", title_,
-                                           " #", sequence_, ": ", kept.message())));
+            Status::mismatch(rank_, concat("rank ", rank_, " refused the data that it received in ",
+                                           title_, " #", sequence_, ": ", kept.message())));
     return kept;
 }
 
@@ -139,17 +139,18 @@ void PcclWork::complete(const Status& status) {
     std::exception_ptr error = to_exception(title_, reason);
     try {
         for (const StagedMemory& stage : stages_)
-            if (!error) error = to_exception(title_, keep(stage.staging, stage.may_fail_alone));
+            if (!error)
+                error = to_exception(title_, finish_stage(stage.staging, stage.may_fail_alone));
     } catch (...) {
         error = std::current_exception();
     }
     stages_.clear();
     if (timed_) finished_ = system_clock().now();
     finish(error);
-    tell_users();
+    notify_users();
 }
 
-void PcclWork::tell_users() {
+void PcclWork::notify_users() {
     bool has_future = false;
     {
         const std::lock_guard lock(mutex_);
@@ -157,14 +158,14 @@ void PcclWork::tell_users() {
     }
     if (!has_future && !timed_) return;
     const auto self = c10::intrusive_ptr<PcclWork>::unsafe_reclaim_from_nonowning(this);
-    const auto tell = [self, has_future] {
+    const auto notify = [self, has_future] {
         if (has_future) self->resolve_future();
         if (self->timed_) self->report();
     };
     if (::pthread_equal(::pthread_self(), issuer_) != 0) {
-        tell();
+        notify();
     } else {
-        observer_->runner().run(tell);
+        observer_->runner().run(notify);
     }
 }
 

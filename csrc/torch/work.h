@@ -39,7 +39,7 @@ class PcclWork final : public c10d::Work {
 
     /// Finishes a stage. An error that this rank alone may have aborts the group, so that the
     /// others fail, too.
-    [[nodiscard]] Status keep(const TensorStaging& staging, bool may_fail_alone) const;
+    [[nodiscard]] Status finish_stage(const TensorStaging& staging, bool may_fail_alone) const;
     /// Ends an operation that ran on the caller's thread.
     void finish_now(const Status& status);
     /// Ends when all `events` have ended, and finishes the `stages` then. Until then, keeps them
@@ -59,7 +59,7 @@ class PcclWork final : public c10d::Work {
     void complete(const Status& status);
     void resolve_future();
     void report();
-    void tell_users();
+    void notify_users();
     [[nodiscard]] Status outcome() const;
 
     const char* const title_;

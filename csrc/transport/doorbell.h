@@ -90,7 +90,7 @@ struct Crowd {
     bool operator==(const Crowd&) const = default;
 };
 
-/// Source of events that must be asked for before each sleep (completion queues of RDMA devices).
+/// Source of events that must be requested before each sleep (completion queues of RDMA devices).
 class BeforeSleep {
    public:
     /// Requests an event from now on; called by a thread that is about to sleep, and checks once

@@ -92,7 +92,7 @@ class PCCL_API Session {
     Status connect(const std::string& peer, Deadline deadline);
     /// Begins connect(), for callers that wait in slices with await_connection(). The request is
     /// opaque, and not thread-safe.
-    [[nodiscard]] std::shared_ptr<ConnectRequest> call(const std::string& peer) const;
+    [[nodiscard]] std::shared_ptr<ConnectRequest> begin_connect(const std::string& peer) const;
     /// Returns the outcome, or nullopt where `deadline` passes first.
     std::optional<Status> await_connection(ConnectRequest& call, Deadline deadline);
     /// Waits until a peer has connected, and returns its id. Reports each peer once, in order of
@@ -148,7 +148,7 @@ class PCCL_API Session {
     /// answer.
     Result<RemoteMemory> fetch(const std::string& peer, const std::string& name, Deadline deadline);
     /// Begins fetch(), for callers that wait in slices with await_answer(). The inquiry is opaque.
-    Result<std::shared_ptr<const Inquiry>> ask(const std::string& peer, const std::string& name);
+    Result<std::shared_ptr<const Inquiry>> query(const std::string& peer, const std::string& name);
     /// Returns the answer to an inquiry; kTimeout where `deadline` passes first.
     [[nodiscard]] Result<RemoteMemory> await_answer(const Inquiry& inquiry, Deadline deadline);
 

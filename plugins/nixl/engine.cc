@@ -17,7 +17,7 @@ namespace pccl::nixl {
 namespace {
 
 constexpr std::size_t kLongestAgent = 4 * kKiB;
-// Of connecting, and of what was given up when its memory is deregistered.
+// Limit of connecting, and of the wait for cancelled transfers when their memory is deregistered.
 constexpr Duration kTimeout = std::chrono::seconds(10);
 
 nixl_status_t code_of(const Status& status) {

@@ -62,7 +62,7 @@ class Engine final : public nixlBackendEngine {
     [[nodiscard]] Result<std::string> session_of(const std::string& agent) const;
     nixl_status_t load(const std::string& agent, const std::string& descriptor,
                        std::uintptr_t begin, nixlBackendMD*& out) const;
-    /// Of this agent, as its peers read it.
+    /// Returns the payload of a message of this agent, as its peers read it.
     [[nodiscard]] std::vector<std::byte> payload_of(const std::string& message) const;
     void await_released() const;
 

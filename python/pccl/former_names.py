@@ -145,7 +145,7 @@ def value_under_former_name(module: str, name: str) -> object:
 
 
 class _FormerModules:
-    """Finder and loader of modules under their former names; it is asked last."""
+    """Finder and loader of modules under their former names; it is the last one."""
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:

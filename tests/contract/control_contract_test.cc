@@ -19,12 +19,13 @@ LinkRequest request_to(Rank destination) {
     return {.group = kGroup, .source = 0, .destination = destination, .group_size = 4};
 }
 
-Result<std::string> ask(Process& from, Process& to, Rank rank, const Secret& secret = kSecret) {
+Result<std::string> request_status(Process& from, Process& to, Rank rank,
+                                   const Secret& secret = kSecret) {
     return from.control().query(to.control().address(), request_to(rank), secret, test_deadline());
 }
 
 TEST_P(TransportContract, AQuestionIsAnsweredByWhomItIsFor) {
-    const auto answer = ask(process(0), process(3), 3);
+    const auto answer = request_status(process(0), process(3), 3);
     ASSERT_TRUE(answer.is_ok()) << answer.status().to_string();
     EXPECT_EQ(*answer, "rank 3 answers rank 0");
 }
@@ -36,7 +37,7 @@ TEST_P(TransportContract, QuestionsOfManyThreadsAreAllAnswered) {
     for (int i = 0; i < 8; ++i)
         threads.emplace_back([this] {
             for (int round = 0; round < 20; ++round) {
-                const auto answer = ask(process(0), process(1), 1);
+                const auto answer = request_status(process(0), process(1), 1);
                 EXPECT_TRUE(answer.is_ok()) << answer.status().to_string();
             }
         });
@@ -44,7 +45,7 @@ TEST_P(TransportContract, QuestionsOfManyThreadsAreAllAnswered) {
     EXPECT_EQ(process(1).refusals(), 0);
 }
 
-TEST_P(TransportContract, ANoticeSaysWhomItsSenderBlames) {
+TEST_P(TransportContract, ANoticeNamesTheBlamedRank) {
     const Status reason = Status::peer_lost(2, "the cable was cut");
     const Status completed = process(0).control().notify(
         process(1).control().address(), request_to(1), kSecret, reason, test_deadline());
@@ -55,7 +56,7 @@ TEST_P(TransportContract, ANoticeSaysWhomItsSenderBlames) {
 }
 
 TEST_P(TransportContract, AQuestionWithoutTheSecretIsRefused) {
-    const auto answer = ask(process(0), process(1), 1, {9, 9});
+    const auto answer = request_status(process(0), process(1), 1, {9, 9});
     EXPECT_EQ(answer.status().code(), StatusCode::kPeerLost) << answer.status().to_string();
     EXPECT_EQ(answer.status().peer(), 1);
     process(1).wait_for_refusal();

@@ -216,7 +216,7 @@ TEST_P(RmaContract, PiecesOutOfBoundsAreRefusedAndEndAPrefix) {
 }
 
 /// Nobody rings when there is more to copy: a wait that slept then would take far too long.
-TEST_P(RmaContract, ALinkSaysWhetherThereMayBeMoreToDo) {
+TEST_P(RmaContract, ProgressReturnsWhetherThereMayBeMoreToDo) {
     const std::size_t much = 10 * GetParam().much;
     const Registered mine = initiator().memory(much);
     const Registered theirs = target().memory(much);
@@ -234,7 +234,7 @@ TEST_P(RmaContract, ALinkSaysWhetherThereMayBeMoreToDo) {
     EXPECT_FALSE(initiator().link->has_moved());
 }
 
-TEST_P(RmaContract, NoBytesMoveTooAndAskForTheRegistration) {
+TEST_P(RmaContract, NoBytesMoveTooAndNeedTheRegistration) {
     const Registered mine = initiator().memory(10);
     Registered theirs = target().memory(10);
     for (const std::size_t place : {0UL, 10UL})

@@ -122,7 +122,7 @@ TEST_P(TransportContract, HoldsUpASenderThatNobodyReadsAndLetsItGoOn) {
     }
 }
 
-TEST_P(TransportContract, PeekShowsMoreWhenAskedAgain) {
+TEST_P(TransportContract, ASecondPeekShowsMore) {
     const LinkPair link = connect(0, 1);
     const auto all = pattern(900);
     for (std::size_t at = 0; at < all.size(); at += 300) {

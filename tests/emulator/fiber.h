@@ -66,15 +66,15 @@ class Fiber {
     Watched watched_;
 };
 
-/// What came before said() is seen by whatever follows heard().
+/// What came before reported() is seen by whatever follows acquire().
 class Order {
    public:
 #if defined(PCCL_THREAD_SANITIZER)
-    void said() { __tsan_release(this); }
-    void heard() { __tsan_acquire(this); }
+    void reported() { __tsan_release(this); }
+    void acquire() { __tsan_acquire(this); }
 #else
-    void said() {}
-    void heard() {}
+    void reported() {}
+    void acquire() {}
 #endif
 };
 

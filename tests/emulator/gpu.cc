@@ -48,7 +48,7 @@ class Block {
         // Another one goes first each time, so that nothing relies on an order.
         std::minstd_rand first(blockIdx.x + 1);
         for (; all_.alive > 0; pause()) go_round(first() % threads_.size());
-        ends_.heard();
+        ends_.acquire();
         return std::ranges::all_of(threads_, &Thread::has_awaited);
     }
 
@@ -57,8 +57,8 @@ class Block {
     void leave() { running_->fiber.leave(); }
     void go_on() { has_gone_on_ = true; }
 
-    bool meet(bool said) { return meet_at(all_, said); }
-    bool meet_warp(bool said) { return meet_at(warp_of(*running_), said); }
+    bool meet(bool reported) { return meet_at(all_, reported); }
+    bool meet_warp(bool reported) { return meet_at(warp_of(*running_), reported); }
 
     static Block& current() { return *current_; }
 
@@ -79,16 +79,16 @@ class Block {
     struct Meeting {
         std::span<Thread> threads;
         std::size_t alive = 0;
-        std::size_t waiting = 0;  // for the others
-        bool all_said = true;     // of those
-        bool outcome = true;      // of the last time
+        std::size_t waiting = 0;   // for the others
+        bool all_reported = true;  // of those
+        bool outcome = true;       // of the last time
         Order order{};
 
         void end() {
             if (waiting == 0 || waiting < alive) return;
             for (Thread& thread : threads)
                 if (thread.state == State::kMeeting) thread.state = State::kReady;
-            outcome = std::exchange(all_said, true);
+            outcome = std::exchange(all_reported, true);
             waiting = 0;
         }
     };
@@ -112,15 +112,15 @@ class Block {
         std::this_thread::sleep_for(std::min(share, kMost));
     }
 
-    bool meet_at(Meeting& meeting, bool said) {
+    bool meet_at(Meeting& meeting, bool reported) {
         go_on();
-        meeting.all_said = meeting.all_said && said;
+        meeting.all_reported = meeting.all_reported && reported;
         running_->state = State::kMeeting;
         ++meeting.waiting;
-        meeting.order.said();
+        meeting.order.reported();
         meeting.end();
         leave();
-        meeting.order.heard();
+        meeting.order.acquire();
         return meeting.outcome;
     }
 
@@ -141,7 +141,7 @@ class Block {
         body_();
         running_->state = State::kEnded;
         go_on();
-        ends_.said();
+        ends_.reported();
         for (Meeting* const meeting : {&all_, &warp_of(*running_)}) {
             --meeting->alive;
             meeting->end();
@@ -203,8 +203,8 @@ void await_launch_ahead() { Block::current().await_launch_ahead(); }
 
 void yield() { Block::current().leave(); }
 
-bool meet(bool said) { return Block::current().meet(said); }
-bool meet_warp(bool said) { return Block::current().meet_warp(said); }
+bool meet(bool reported) { return Block::current().meet(reported); }
+bool meet_warp(bool reported) { return Block::current().meet_warp(reported); }
 
 void tear_ll128_lines(bool torn) { ll128_is_torn = torn; }
 bool tears_ll128_lines() { return ll128_is_torn.load(std::memory_order_relaxed); }

@@ -34,9 +34,9 @@ void before_packet();
 /// Lets the other threads of the calling thread's block go on.
 void yield();
 /// Waits for all threads of the block that have not ended. Whether all of them said true.
-[[nodiscard]] bool meet(bool said);
+[[nodiscard]] bool meet(bool reported);
 /// The same of the threads of the calling thread's warp.
-[[nodiscard]] bool meet_warp(bool said);
+[[nodiscard]] bool meet_warp(bool reported);
 
 /// From now on LL128 lines come in pieces, as over links that cut stores up, or whole again.
 void tear_ll128_lines(bool torn);

@@ -106,12 +106,12 @@ class FakeCudaDriver : public sys::cuda::Driver {
         return copy(to, std::bit_cast<sys::cuda::DeviceAddress>(from), bytes, stream);
     }
     Status copy_all(std::span<const sys::cuda::Copy> copies, sys::cuda::Stream stream) override;
-    Status follow(sys::cuda::Stream then, sys::cuda::Stream first) override {
+    Status order_after(sys::cuda::Stream then, sys::cuda::Stream first) override {
         orders_.push_back({.what = Order::What::kFollow, .stream = then, .first = first});
         return Status::ok();
     }
     Status fork(sys::cuda::Stream then, sys::cuda::Stream first) override {
-        return follow(then, first);
+        return order_after(then, first);
     }
     /// Events are numbers from 1 on.
     Result<sys::cuda::Event> record(sys::cuda::Stream) override {
@@ -139,7 +139,7 @@ class FakeCudaDriver : public sys::cuda::Driver {
     }
     Result<bool> has_come(sys::cuda::Event event) override {
         PCCL_TRY(check("has_come"));
-        if (ask_gpu_) return ask_gpu_();
+        if (query_gpu_) return query_gpu_();
         return !is_behind_ || std::bit_cast<std::uintptr_t>(event) <= come_;
     }
     Status destroy_event(sys::cuda::Event) override {
@@ -150,7 +150,7 @@ class FakeCudaDriver : public sys::cuda::Driver {
     void fall_behind() { is_behind_ = true; }
     void catch_up() { come_ = recorded_; }
     /// From now on `has_come` knows how far the GPU is.
-    void ask_for_events(std::function<bool()> has_come) { ask_gpu_ = std::move(has_come); }
+    void require_events(std::function<bool()> has_come) { query_gpu_ = std::move(has_come); }
     [[nodiscard]] std::uintptr_t recorded() const { return recorded_; }
     [[nodiscard]] std::uintptr_t destroyed() const { return destroyed_; }
     /// The calls of await_event(), oldest first.
@@ -209,7 +209,7 @@ class FakeCudaDriver : public sys::cuda::Driver {
     std::uintptr_t recorded_ = 0;
     std::uintptr_t come_ = 0;
     bool is_behind_ = false;
-    std::function<bool()> ask_gpu_;
+    std::function<bool()> query_gpu_;
     std::uintptr_t destroyed_ = 0;
     std::vector<std::pair<sys::cuda::Stream, std::uintptr_t>> awaited_;
 };

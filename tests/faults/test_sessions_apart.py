@@ -84,7 +84,7 @@ def processes() -> Iterator[Callable[..., Connection]]:
         process.join()
 
 
-def heard(pipe: Connection) -> object:
+def received(pipe: Connection) -> object:
     assert pipe.poll(PATIENCE), "the other process says nothing"
     return pipe.recv()
 
@@ -97,16 +97,16 @@ def test_who_is_cut_off_is_lost_by_name_in_time(how, processes, monkeypatch):
     monkeypatch.setenv("PCCL_PEER_TIMEOUT_MS", str(int(PEER_TIMEOUT * 1000)))
     with network.joined_namespaces() as (near, far):
         server = processes(serve, far)
-        info, descriptor = heard(server)
+        info, descriptor = received(server)
         client = processes(read, near, info, descriptor)
-        assert heard(client), "it did not read what the server has"
-        assert heard(server) == "client"
+        assert received(client), "it did not read what the server has"
+        assert received(server) == "client"
         if how == "a cable is pulled":
             network.pull_link(near)
         else:
             network.part(near, far)
         client.send("cut")
         for pipe, lost in ((client, "server"), (server, "client")):
-            peer, told = heard(pipe)
-            assert peer == lost, told
-            assert f'session "{lost}"' in told
+            peer, reported = received(pipe)
+            assert peer == lost, reported
+            assert f'session "{lost}"' in reported

@@ -160,15 +160,15 @@ def _culprits_for(cell: Cell, rank: int, outcome: Outcome, fault: Fault) -> set[
 
 
 def _faults_of(cell: Cell, outcome: Outcome, culprits: set[int], passed: float) -> Iterable[str]:
-    said = f"{outcome.error}: {outcome.message}"
+    output = f"{outcome.error}: {outcome.message}"
     if outcome.error not in cell.expected:
-        yield f"raised {said!r}; expected {' or '.join(cell.expected)}"
+        yield f"raised {output!r}; expected {' or '.join(cell.expected)}"
         return
     if outcome.rank not in culprits or f"rank {outcome.rank}" not in outcome.message:
-        yield f"blames {outcome.rank}, not {culprits}: {said!r}"
+        yield f"blames {outcome.rank}, not {culprits}: {output!r}"
     if not outcome.is_torch_error:
-        yield f"raised what is no DistBackendError: {said!r}"
+        yield f"raised what is no DistBackendError: {output!r}"
     if passed > cell.limit_s(outcome.error):
-        yield f"knew after {passed:.2f} s: {said!r}"
+        yield f"knew after {passed:.2f} s: {output!r}"
     if outcome.left_behind:
         yield f"left behind {', '.join(outcome.left_behind)}"

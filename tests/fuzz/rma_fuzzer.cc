@@ -47,7 +47,7 @@ struct Guarded {
 
 /// Requests 0 to 3: a read, one of three blocks, a write, and a read of a run. Between the blocks
 /// of the reads nothing may change.
-void ask(RmaLink& link, const Registration& local, const pccl::abi::MemoryDescriptor& remote) {
+void request(RmaLink& link, const Registration& local, const pccl::abi::MemoryDescriptor& remote) {
     const auto piece = [&](std::size_t at, std::size_t bytes) {
         return RmaPiece{.local = &local, .at = at, .remote = &remote, .there = at, .bytes = bytes};
     };
@@ -60,25 +60,25 @@ void ask(RmaLink& link, const Registration& local, const pccl::abi::MemoryDescri
     require(link.post_run(RmaOp::kRead, run, 3).is_ok());
 }
 
-bool is_asked_for(std::size_t at) {
+bool is_requested(std::size_t at) {
     const bool of_list = (at >= 50 && at < 53) || at == 60 || (at >= 70 && at < 78);
     const bool of_run = at >= 100 && at < 100 + 4 * 16 && (at - 100) % 16 < 8;
     return at < 40 || of_list || of_run;
 }
 
-void check_asked(const Guarded& local) {
+void check_requested(const Guarded& local) {
     local.check_guards();
     for (std::size_t at = 0; at < kRegistered; ++at)
-        require(is_asked_for(at) || local.bytes[kGuard + at] == std::byte{0});
+        require(is_requested(at) || local.bytes[kGuard + at] == std::byte{0});
 }
 
-void hear_ends(RmaLink& link) {
-    std::array<RmaCompletion, 2 * kPosts> told;
+void receive_ends(RmaLink& link) {
+    std::array<RmaCompletion, 2 * kPosts> received;
     std::set<std::uint64_t> ended;
     for (;;) {
-        const auto count = link.poll(told);
+        const auto count = link.poll(received);
         if (!count.is_ok() || *count == 0) return;
-        for (const RmaCompletion& each : std::span(told).first(*count))
+        for (const RmaCompletion& each : std::span(received).first(*count))
             require(each.ticket < kPosts && ended.insert(each.ticket).second);
     }
 }
@@ -89,22 +89,22 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     RmaOverLinks rma;
     RmaOverLinks unreached;  // by the peer's requests
     const Guarded reached(rma);
-    const Guarded asking(unreached);
-    const auto heard = std::make_shared<pccl::fakes::MemoryStream>();
+    const Guarded requesting(unreached);
+    const auto notified = std::make_shared<pccl::fakes::MemoryStream>();
     const auto bytes = std::as_bytes(std::span(data, size));
-    heard->bytes.assign(bytes.begin(), bytes.end());
-    const auto said = std::make_shared<pccl::fakes::MemoryStream>();
-    const auto link = rma.connect({.out = std::make_unique<pccl::fakes::MemorySendLink>(said),
-                                   .in = std::make_unique<pccl::fakes::MemoryRecvLink>(heard)})
+    notified->bytes.assign(bytes.begin(), bytes.end());
+    const auto reported = std::make_shared<pccl::fakes::MemoryStream>();
+    const auto link = rma.connect({.out = std::make_unique<pccl::fakes::MemorySendLink>(reported),
+                                   .in = std::make_unique<pccl::fakes::MemoryRecvLink>(notified)})
                           .value();
     pccl::abi::MemoryDescriptor remote{};
     remote.id = 7;
     remote.nonce = 8;
     remote.bytes = kRegistered;
-    ask(*link, *asking.registration, remote);
+    request(*link, *requesting.registration, remote);
     for (int i = 0; i < 3; ++i) static_cast<void>(link->next_notification());
-    hear_ends(*link);
+    receive_ends(*link);
     reached.check_guards();
-    check_asked(asking);
+    check_requested(requesting);
     return 0;
 }

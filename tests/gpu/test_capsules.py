@@ -49,7 +49,7 @@ def expect_sum(rank: int, ranks: int, numel: int) -> None:
 
 def use_each(rank: int, ranks: int, store: Any) -> None:
     meet(rank, ranks, store)
-    with pytest.raises(pccl.UnavailableError, match="have not met"):
+    with pytest.raises(pccl.UnavailableError, match="are not connected"):
         pccl.explain("all_reduce", 4096, device="cuda")
     for capsule in capsules_for(ranks):
         pccl.capsule.load_capsule(capsule, sizes="4KB..")
@@ -153,17 +153,17 @@ def load_before_the_gpus_meet(rank: int, ranks: int, store: Any) -> str:
     """Where the file is another on some rank, no rank has it afterwards, on CPUs or GPUs."""
     meet(rank, ranks, store)
     name = "ring" if rank == 0 else "pat"
-    said = ""
+    output = ""
     try:
         pccl.capsule.load_capsule(pl.from_generator(name, "all_reduce", ranks, name="mine"))
     except MismatchError as error:
-        said = str(error)
+        output = str(error)
     expect_sum(rank, ranks, 70_001)
     torch.cuda.synchronize()
     dist.destroy_process_group()
-    return said
+    return output
 
 
 def test_another_file_on_some_rank_is_refused_on_all() -> None:
-    said = run_gpu_ranks(RANKS, load_before_the_gpus_meet)
-    assert all("do not load the same" in each for each in said)
+    output = run_gpu_ranks(RANKS, load_before_the_gpus_meet)
+    assert all("do not load the same" in each for each in output)

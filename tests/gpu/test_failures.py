@@ -185,5 +185,5 @@ def look_at_a_hang(rank: int, world_size: int, store: Any, numel: int) -> None:
 
 
 @pytest.mark.parametrize("numel", [1000, 30_000_000])
-def test_the_record_says_for_whom_a_gpu_waits(numel: int) -> None:
+def test_the_record_has_the_peer_of_a_waiting_gpu(numel: int) -> None:
     run_gpu_ranks(2, look_at_a_hang, numel)

@@ -71,4 +71,4 @@ def test_the_choice_is_one_on_all_ranks() -> None:
     assert all(each == first for each in others)
     print(f"1 MiB by {first[0]}: {first[1]}")
     if first[0] != "ll128":
-        pytest.skip(f"LL128 lines do not come whole between these GPUs: {first[1]}")
+        pytest.skip(f"LL128 lines do not arrive whole between these GPUs: {first[1]}")

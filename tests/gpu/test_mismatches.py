@@ -48,8 +48,8 @@ def all_gather(numel: int) -> Call:
     return lambda group: dist.all_gather_into_tensor(cuda(RANKS * numel), cuda(numel), group=group)
 
 
-def all_to_all(numel: int, *, says_splits: bool) -> Call:
-    splits = [numel] * RANKS if says_splits else None
+def all_to_all(numel: int, *, has_splits: bool) -> Call:
+    splits = [numel] * RANKS if has_splits else None
     return lambda group: dist.all_to_all_single(
         cuda(RANKS * numel), cuda(RANKS * numel), splits, splits, group=group
     )
@@ -74,8 +74,8 @@ DISPUTES = {
     "root": Mismatch((broadcast(3_000_000, 0), "root 0"), (broadcast(3_000_000, 1), "root 1")),
     "large": Mismatch(LARGE, (all_gather(3_000_000), r"all_gather #2 \(3000000 float32\)")),
     "splits": Mismatch(
-        (all_to_all(1000, says_splits=False), r"all_to_all #2"),
-        (all_to_all(1000, says_splits=True), "with split sizes or lists"),
+        (all_to_all(1000, has_splits=False), r"all_to_all #2"),
+        (all_to_all(1000, has_splits=True), "with split sizes or lists"),
     ),
     "together": Mismatch((together(2), "all_reduce #2"), (together(3), "other calls together")),
 }
@@ -98,16 +98,16 @@ def mismatch(rank: int, world_size: int, store: Any) -> float:
         dist.barrier()
         mine = each.theirs if rank == world_size - 1 else each.ours
         began = time.monotonic()
-        with pytest.raises(pccl.MismatchError, match="ranks disagree") as told:
+        with pytest.raises(pccl.MismatchError, match="ranks disagree") as reported:
             call_twice(mine[0], group)
         longest = max(longest, time.monotonic() - began)
         for text in (each.ours[1], each.theirs[1], f"rank {world_size - 1}"):
-            told.match(text)
+            reported.match(text)
         dist.barrier()
     dist.destroy_process_group()
     return longest
 
 
-def test_ranks_that_disagree_are_told_what_each_has_called() -> None:
+def test_ranks_that_disagree_get_both_calls() -> None:
     spent = run_gpu_ranks(RANKS, mismatch)
     assert all(each < LIMIT for each in spent), spent

@@ -265,7 +265,7 @@ def test_a_stream_goes_on_where_its_read_fails(ordered: Sides) -> None:
         work.wait(PATIENCE)
 
 
-def test_reads_by_other_paths_refuse_a_stream_and_say_why(
+def test_reads_by_other_paths_refuse_a_stream_with_the_reason(
     sides: Sides, way: tuple[str, str, str, str]
 ) -> None:
     if keeps_order(way):

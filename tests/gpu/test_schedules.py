@@ -98,9 +98,9 @@ def use_torch(rank: int, world_size: int, store: Any) -> None:
 
 
 @pytest.mark.parametrize("algorithm", ["ring", "pat"])
-def test_torch_runs_what_the_environment_asks_for(
+def test_torch_runs_the_schedules_of_the_environment(
     monkeypatch: pytest.MonkeyPatch, algorithm: str
 ) -> None:
-    asked = ",".join(f"{kind}={algorithm}" for kind in ("all_reduce", "all_gather"))
-    monkeypatch.setenv("PCCL_ALGORITHM", f"{asked},reduce_scatter={algorithm}")
+    requested = ",".join(f"{kind}={algorithm}" for kind in ("all_reduce", "all_gather"))
+    monkeypatch.setenv("PCCL_ALGORITHM", f"{requested},reduce_scatter={algorithm}")
     run_gpu_ranks(RANKS, use_torch)

@@ -51,6 +51,6 @@ def test_under_mps_they_use_kernels(capfd: pytest.CaptureFixture[str]) -> None:
     assert "share a GPU" not in capfd.readouterr().err
 
 
-def test_one_that_is_told_to_takes_turns(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_rank_takes_turns_on_request(capfd: pytest.CaptureFixture[str]) -> None:
     run_gpu_ranks(2, sums, "1")
     assert "share a GPU" not in capfd.readouterr().err

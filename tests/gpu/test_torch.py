@@ -323,7 +323,7 @@ def time_works(rank: int, world_size: int, store: Any) -> None:
     dist.destroy_process_group()
 
 
-def test_works_tell_how_long_they_took() -> None:
+def test_works_have_their_durations() -> None:
     run_gpu_ranks(RANKS, time_works)
 
 

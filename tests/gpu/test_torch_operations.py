@@ -237,11 +237,11 @@ def objects(rank: int, world_size: int) -> None:
     everything: list[Any] = [None] * world_size
     dist.all_gather_object(everything, {"rank": rank})
     assert everything == [{"rank": peer} for peer in range(world_size)]
-    said = [rank, "words"] if rank == 0 else [None, None]
+    output = [rank, "words"] if rank == 0 else [None, None]
     dist.broadcast_object_list(
-        said, src=0, device=torch.device("cuda", torch.cuda.current_device())
+        output, src=0, device=torch.device("cuda", torch.cuda.current_device())
     )
-    assert said == [0, "words"]
+    assert output == [0, "words"]
     mine: list[Any] = [None]
     dist.scatter_object_list(mine, list(range(10, 10 + world_size)) if rank == 0 else None)
     assert mine == [10 + rank]
@@ -346,7 +346,7 @@ def with_few_blocks(rank: int, world_size: int, store: Any) -> None:
 
 def with_different_blocks(rank: int, world_size: int, store: Any) -> None:
     meet(rank, world_size, store, options=pccl.Options(max_blocks=8 + rank))
-    with pytest.raises(pccl.MismatchError, match=r"asks for at most \d+ blocks"):
+    with pytest.raises(pccl.MismatchError, match=r"requests at most \d+ blocks"):
         dist.all_reduce(torch.ones(8, device="cuda"))
 
 

@@ -162,25 +162,25 @@ CHECKS: list[Callable[[Round], None]] = [
 @contextlib.contextmanager
 def kept_stderr() -> Iterator[list[str]]:
     """Give a list that holds, afterwards, what the library logged; it is logged all the same."""
-    said: list[str] = []
+    output: list[str] = []
     sys.stderr.flush()
     with tempfile.TemporaryFile() as log, os.fdopen(os.dup(2), "wb") as usual:
         os.dup2(log.fileno(), 2)
         try:
-            yield said
+            yield output
         finally:
             os.dup2(usual.fileno(), 2)
             log.seek(0)
             text = log.read()
             usual.write(text)
-            said.append(text.decode())
+            output.append(text.decode())
 
 
 def on_two_hosts(
     rank: int, world_size: int, store: Any, hosts: tuple[Host, Host], device: str
 ) -> str:
     hosts[2 * rank // world_size].enter()
-    with kept_stderr() as said:
+    with kept_stderr() as output:
         meet(rank, world_size, store, timeout=120)
         assert len(pccl.topology.job().hosts) == 2
         for nbytes in SIZES[device]:
@@ -189,7 +189,7 @@ def on_two_hosts(
                 check(on)
         dist.barrier()
         dist.destroy_process_group()
-    return said[0]
+    return output[0]
 
 
 def on_cpus_of_two_hosts(rank: int, world_size: int, hosts: tuple[Host, Host]) -> str:
@@ -207,8 +207,8 @@ def test_collectives_and_messages_between_hosts(device: str, world_size: int) ->
         except OSError as error:
             pytest.skip(f"this machine lets us make no second host: {error}")
         if device == "cpu":
-            said = run_ranks(on_cpus_of_two_hosts, world_size, arguments=(hosts,), backend=None)
+            output = run_ranks(on_cpus_of_two_hosts, world_size, arguments=(hosts,), backend=None)
         else:
-            said = run_gpu_ranks(world_size, on_two_hosts, hosts, device)
+            output = run_gpu_ranks(world_size, on_two_hosts, hosts, device)
     warning = WARNING.format(world_size // 2)
-    assert [warning in each for each in said] == [device == "cuda"] * world_size, said
+    assert [warning in each for each in output] == [device == "cuda"] * world_size, output

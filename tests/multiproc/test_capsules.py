@@ -256,8 +256,8 @@ def test_a_file_without_a_program_for_the_group_is_refused(tmp_path: Path) -> No
         comm.barrier()  # the group goes on
         return str(error.value)
 
-    said = ["capsule any is for 2 4..6 ranks, this group has 3"] * RANKS
-    assert run_threads(tmp_path, RANKS, body) == said
+    output = ["capsule any is for 2 4..6 ranks, this group has 3"] * RANKS
+    assert run_threads(tmp_path, RANKS, body) == output
 
 
 def test_ranks_with_another_file_for_the_same_program_are_named(tmp_path: Path) -> None:
@@ -312,9 +312,9 @@ def load_what_switches_on_torch(rank: int, world_size: int, path: str) -> str:
 def test_torch_groups_refuse_capsules_that_switch_phases(tmp_path: Path) -> None:
     file = tmp_path / "switched.capsule"
     published.switched_halving.build(ranks=2).save(file)
-    for said in run_ranks(load_what_switches_on_torch, 2, arguments=(str(file),), backend="pccl"):
-        assert "a pccl.Communicator does, no process group of torch" in said
-        assert "\n" not in said
+    for output in run_ranks(load_what_switches_on_torch, 2, arguments=(str(file),), backend="pccl"):
+        assert "a pccl.Communicator does, no process group of torch" in output
+        assert "\n" not in output
 
 
 def use_what_is_given(rank: int, world_size: int) -> tuple[list[str], str, bool]:
@@ -327,7 +327,7 @@ def use_what_is_given(rank: int, world_size: int) -> tuple[list[str], str, bool]
     return [each.name for each in pccl.capsule.capsules()], chosen, bool((x == 3).all())
 
 
-def test_the_environment_gives_capsules_to_programs_that_know_nothing_of_them(
+def test_the_environment_gives_capsules_to_unchanged_programs(
     tmp_path: Path,
 ) -> None:
     capsule_of("ring", "all_reduce", 2).save(tmp_path / "two.capsule")

@@ -96,60 +96,60 @@ def test_a_done_event_can_be_awaited_without_an_event_loop_running_meanwhile() -
 
 def test_callbacks_come_once_with_the_event_on_another_thread() -> None:
     comm = pccl.Communicator()
-    told: queue.Queue[tuple[pccl.Event, bool, threading.Thread]] = queue.Queue()
+    reported: queue.Queue[tuple[pccl.Event, bool, threading.Thread]] = queue.Queue()
     event = comm.recv(np.zeros(1), 0, async_op=True)
-    event.add_done_callback(lambda e: told.put((e, e.is_done(), threading.current_thread())))
-    assert told.empty()
+    event.add_done_callback(lambda e: reported.put((e, e.is_done(), threading.current_thread())))
+    assert reported.empty()
     comm.send(np.ones(1), 0)
-    who, is_done, thread = told.get(timeout=PATIENCE_S)
+    who, is_done, thread = reported.get(timeout=PATIENCE_S)
     assert who is event
     assert is_done
     assert thread is not threading.current_thread()
-    event.add_done_callback(lambda e: told.put((e, e.is_done(), threading.current_thread())))
-    assert told.get(timeout=PATIENCE_S)[0] is event
-    assert told.empty()
+    event.add_done_callback(lambda e: reported.put((e, e.is_done(), threading.current_thread())))
+    assert reported.get(timeout=PATIENCE_S)[0] is event
+    assert reported.empty()
 
 
 def test_callbacks_come_in_the_order_of_ends() -> None:
     comm = pccl.Communicator()
-    told: queue.Queue[int] = queue.Queue()
+    reported: queue.Queue[int] = queue.Queue()
     for tag in range(50):
         event = comm.recv(np.zeros(1), 0, tag, async_op=True)
-        event.add_done_callback(lambda _, tag=tag: told.put(tag))
+        event.add_done_callback(lambda _, tag=tag: reported.put(tag))
     order = list(np.random.default_rng(3).permutation(50))
     for tag in order:
         comm.send(np.ones(1), 0, int(tag))
-    assert [told.get(timeout=PATIENCE_S) for _ in order] == order
+    assert [reported.get(timeout=PATIENCE_S) for _ in order] == order
 
 
 def test_a_callback_that_raises_is_logged_and_holds_nothing_up(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     comm = pccl.Communicator()
-    told: queue.Queue[str] = queue.Queue()
+    reported: queue.Queue[str] = queue.Queue()
 
     def fail(_event: pccl.Event) -> None:
         raise ArithmeticError("as it happens")
 
     with caplog.at_level(logging.ERROR, logger="pccl"):
-        for callback in (fail, lambda _: told.put("next")):
+        for callback in (fail, lambda _: reported.put("next")):
             event = comm.all_reduce(np.ones(1), async_op=True)
             event.add_done_callback(callback)
-        assert told.get(timeout=PATIENCE_S) == "next"
+        assert reported.get(timeout=PATIENCE_S) == "next"
     assert "as it happens" in caplog.text
 
 
 def test_a_child_of_fork_has_a_thread_of_its_own_for_what_was_done_before() -> None:
-    told: queue.Queue[str] = queue.Queue()
+    reported: queue.Queue[str] = queue.Queue()
     event = pccl.Communicator().all_reduce(np.ones(1), async_op=True)
-    event.add_done_callback(lambda _: told.put("parent"))
-    assert told.get(timeout=PATIENCE_S) == "parent"
+    event.add_done_callback(lambda _: reported.put("parent"))
+    assert reported.get(timeout=PATIENCE_S) == "parent"
     child = os.fork()
     if child == 0:
         status = 1
         try:
-            event.add_done_callback(lambda _: told.put("child"))
-            status = 0 if told.get(timeout=PATIENCE_S) == "child" else 2
+            event.add_done_callback(lambda _: reported.put("child"))
+            status = 0 if reported.get(timeout=PATIENCE_S) == "child" else 2
         finally:
             os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -44,7 +44,7 @@ def environment(**variables: object) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
-def test_ranks_meet_as_the_environment_says(address: str) -> None:
+def test_ranks_join_by_the_environment(address: str) -> None:
     port = free_port()
     ranks = [
         subprocess.Popen(
@@ -76,8 +76,8 @@ def test_torchrun_has_them_meet_at_its_store(tmp_path: Path, beside: str) -> Non
         env=environment(),
     )
     assert done.returncode == 0, done.stderr
-    said = [f"rank {rank} of {RANKS}" for rank in range(RANKS)]  # perhaps in one line
-    assert [done.stdout.count(line) for line in said] == [3] * RANKS
+    output = [f"rank {rank} of {RANKS}" for rank in range(RANKS)]  # perhaps in one line
+    assert [done.stdout.count(line) for line in output] == [3] * RANKS
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_torchrun_has_them_meet_at_its_store(tmp_path: Path, beside: str) -> Non
         ),
     ],
 )
-def test_what_is_wrong_is_told_at_once(variables: dict[str, object], complaint: str) -> None:
+def test_wrong_settings_are_reported_at_once(variables: dict[str, object], complaint: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", RANK],
         capture_output=True,
@@ -166,6 +166,6 @@ def test_one_of_several_processes_of_a_launcher_is_not_alone(
         ("dict(rank=0, world_size=1)", {"OMPI_COMM_WORLD_SIZE": 2}),
     ],
 )
-def test_who_is_alone_or_says_so_is_alone(place: str, variables: dict[str, object]) -> None:
+def test_a_single_process_is_a_group_of_one(place: str, variables: dict[str, object]) -> None:
     done = make_lonely(place, **variables)
     assert (done.returncode, done.stdout) == (0, "rank 0 of 1\n"), done.stderr

@@ -11,14 +11,14 @@ from support.launch import run_ranks
 pytestmark = pytest.mark.multiproc
 
 
-def ask_before_they_met(rank: int, world_size: int) -> None:
+def explain_before_they_are_connected(rank: int, world_size: int) -> None:
     with pytest.raises(pccl.UnavailableError, match="run a collective of CUDA tensors before"):
         pccl.explain("all_reduce", 4096, device="cuda")
     assert pccl.explain("all_reduce", 4096, device="cpu").ranks == world_size
 
 
 def test_of_a_torch_group_whose_gpus_have_not_met() -> None:
-    run_ranks(ask_before_they_met, 2, backend="pccl")
+    run_ranks(explain_before_they_are_connected, 2, backend="pccl")
 
 
 def test_only_of_torch_groups_and_of_devices_that_there_are() -> None:

@@ -117,8 +117,8 @@ def run(folder: Path, secrets: Sequence[str], forged: Sequence[str] = ("", "")) 
 
 
 def test_ranks_with_one_secret_meet(tmp_path: Path) -> None:
-    said = run(tmp_path, [secret_file(tmp_path, "secret")] * 2)
-    assert said == ["done, relayed 0\n"] * 2
+    output = run(tmp_path, [secret_file(tmp_path, "secret")] * 2)
+    assert output == ["done, relayed 0\n"] * 2
 
 
 @pytest.mark.parametrize(
@@ -128,21 +128,21 @@ def test_a_forged_entry_is_refused(tmp_path: Path, liar: int, entry: str) -> Non
     """Who is deceived says so; nothing goes through the hands of who deceives."""
     forged = ["", ""]
     forged[liar] = entry
-    said = run(tmp_path, [secret_file(tmp_path, "secret")] * 2, forged)
-    assert f'{entry}" in the rendezvous store does not prove the secret' in said[liar], said
-    for line in said:
-        assert line.endswith("relayed 0\n"), said
-        assert "Error" in line, said
+    output = run(tmp_path, [secret_file(tmp_path, "secret")] * 2, forged)
+    assert f'{entry}" in the rendezvous store does not prove the secret' in output[liar], output
+    for line in output:
+        assert line.endswith("relayed 0\n"), output
+        assert "Error" in line, output
 
 
-def test_ranks_with_different_secrets_say_so(tmp_path: Path) -> None:
-    said = run(tmp_path, [secret_file(tmp_path, "one"), secret_file(tmp_path, "other")])
-    for line in said:
-        assert "PCCL_SECRET_FILE: give all ranks the same file" in line, said
+def test_ranks_with_different_secrets_report_it(tmp_path: Path) -> None:
+    output = run(tmp_path, [secret_file(tmp_path, "one"), secret_file(tmp_path, "other")])
+    for line in output:
+        assert "PCCL_SECRET_FILE: give all ranks the same file" in line, output
 
 
 @pytest.mark.parametrize("without", [0, 1])
-def test_a_rank_without_the_secret_is_told(tmp_path: Path, without: int) -> None:
+def test_a_rank_without_the_secret_gets_an_error(tmp_path: Path, without: int) -> None:
     secrets = [secret_file(tmp_path, "secret")] * 2
     secrets[without] = ""
     for line in run(tmp_path, secrets):
@@ -150,7 +150,7 @@ def test_a_rank_without_the_secret_is_told(tmp_path: Path, without: int) -> None
 
 
 def test_a_secret_that_others_can_read_is_refused(tmp_path: Path) -> None:
-    said = run(tmp_path, [secret_file(tmp_path, "secret", 0o644)] * 2)
-    for line in said:
-        assert "may be read by other users (mode 0644)" in line, said
+    output = run(tmp_path, [secret_file(tmp_path, "secret", 0o644)] * 2)
+    for line in output:
+        assert "may be read by other users (mode 0644)" in line, output
         assert "chmod 600" in line

@@ -83,11 +83,11 @@ CHECKS = {
 }
 
 
-def hear_late(rank: int, world_size: int, operation: str) -> None:
+def receive_late(rank: int, world_size: int, operation: str) -> None:
     dist.all_reduce(torch.ones(1))  # all are connected
     CHECKS[operation](rank, world_size)
 
 
 @pytest.mark.parametrize("operation", CHECKS)
 def test_nothing_is_lost_on_a_late_reader(operation: str) -> None:
-    run_ranks(hear_late, 3, arguments=(operation,), timeout_s=60, environment=PEER_TIMEOUT)
+    run_ranks(receive_late, 3, arguments=(operation,), timeout_s=60, environment=PEER_TIMEOUT)

@@ -120,7 +120,7 @@ def provoke(mismatch: Call, odd: bool) -> Exception | None:
     return found
 
 
-def all_are_told(rank: int, world_size: int) -> None:
+def all_are_notified(rank: int, world_size: int) -> None:
     import pccl
 
     for mismatch in MISMATCHES:
@@ -139,8 +139,8 @@ def all_are_told(rank: int, world_size: int) -> None:
 
 @pytest.mark.parametrize("setting", ["shm", "tcp", "mixed"])
 @pytest.mark.parametrize("world_size", [2, 3, 4])
-def test_all_ranks_are_told_of_a_mismatch(setting: str, world_size: int) -> None:
-    arguments = (all_are_told, setting)
+def test_all_ranks_report_a_mismatch(setting: str, world_size: int) -> None:
+    arguments = (all_are_notified, setting)
     run_ranks(in_setting, world_size, backend=None, arguments=arguments, timeout_s=PATIENCE_S)
 
 
@@ -310,6 +310,6 @@ def test_two_roots_are_named_at_the_end(setting: str, world_size: int) -> None:
 
 @pytest.mark.parametrize("setting", ["shm", "tcp", "mixed"])
 @pytest.mark.parametrize("world_size", [2, 4])
-def test_all_ranks_are_told_over_numpy(setting: str, world_size: int) -> None:
+def test_all_ranks_report_it_over_numpy(setting: str, world_size: int) -> None:
     arguments = (setting,)
     run_ranks(over_numpy, world_size, backend=None, arguments=arguments, timeout_s=PATIENCE_S)

@@ -73,5 +73,5 @@ def nothing_is_recorded(rank: int, world_size: int) -> None:
 
 
 @from_release(2, 15)
-def test_reconfigure_and_windows_are_absent_and_say_so() -> None:
+def test_reconfigure_and_windows_are_unsupported() -> None:
     run_ranks(what_is_not_offered_is_absent, 2)

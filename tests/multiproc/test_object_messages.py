@@ -78,9 +78,9 @@ def test_an_array_where_an_object_was_expected_is_a_mismatch(tmp_path: Path) -> 
             comm.recv_object(1)
         return str(raised.value)
 
-    said, _ = run_threads(tmp_path, 2, body)
-    assert "an object of -4 bytes was announced" in said
-    assert len(said.splitlines()) == 1
+    output, _ = run_threads(tmp_path, 2, body)
+    assert "an object of -4 bytes was announced" in output
+    assert len(output.splitlines()) == 1
 
 
 def test_what_cannot_be_sent_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,6 +95,6 @@ def test_what_cannot_be_sent_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize("name", ["recv_object", "broadcast_object"])
-def test_the_risk_is_said(name: str) -> None:
+def test_the_risk_is_documented(name: str) -> None:
     text = inspect.getdoc(getattr(pccl.Communicator, name)) or ""
     assert "pickle runs code that" in text

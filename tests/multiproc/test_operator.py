@@ -226,12 +226,12 @@ def test_a_wrong_call_is_refused_before_anything_is_sent(
     assert run_threads(tmp_path, 2, body) == [0, 0]
 
 
-def test_an_operator_without_buffers_says_what_to_give() -> None:
+def test_an_operator_without_buffers_names_the_missing_ones() -> None:
     with pytest.raises(pccl.InvalidArgumentError, match="give x"):
         pccl.Operator(pccl.Communicator(), "ring", "all_reduce").run()
 
 
-def test_an_operator_of_a_group_that_has_ended_says_why(tmp_path: Path) -> None:
+def test_an_operator_of_a_group_that_has_ended_reports_the_reason(tmp_path: Path) -> None:
     def body(comm: pccl.Communicator) -> None:
         x = np.ones(3)
         operator = comm.operator("all_reduce", x)

@@ -326,7 +326,7 @@ def test_an_exception_in_the_middle() -> None:
     run_ranks(an_exception_in_the_middle, 3, timeout_s=30)
 
 
-def interrupts_are_heard(rank: int, world_size: int, interrupted: int) -> None:
+def interrupts_are_received(rank: int, world_size: int, interrupted: int) -> None:
     """Ctrl-C while the group is being made, which the last rank never joins."""
     if rank == world_size - 1:
         new_store().wait([f"ended/{other}" for other in range(world_size - 1)])
@@ -348,8 +348,8 @@ def interrupts_are_heard(rank: int, world_size: int, interrupted: int) -> None:
 
 
 @pytest.mark.parametrize("interrupted", [0, 1])
-def test_interrupts_are_heard_while_ranks_meet(interrupted: int) -> None:
-    run_ranks(interrupts_are_heard, 3, arguments=(interrupted,), backend=None, timeout_s=30)
+def test_interrupts_end_the_rendezvous(interrupted: int) -> None:
+    run_ranks(interrupts_are_received, 3, arguments=(interrupted,), backend=None, timeout_s=30)
 
 
 STORE = """

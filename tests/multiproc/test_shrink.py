@@ -151,7 +151,7 @@ def is_stopped_and_comes_back(rank: int, world_size: int) -> Any:
 
 
 @pytest.mark.parametrize("transports", ["", "tcp"])
-def test_one_that_was_silent_for_too_long_hears_that_the_others_have_gone_on(
+def test_a_rank_that_was_silent_for_too_long_learns_that_the_others_have_gone_on(
     transports: str,
 ) -> None:
     environment = {**PATIENCE, "PCCL_TRANSPORTS": transports}
@@ -225,7 +225,7 @@ def test_a_host_whose_link_is_pulled_does_not_go_on_by_itself(tmp_path: Path) ->
     assert kind == "UnavailableError", message
 
 
-def asks_for_fewer(rank: int, world_size: int) -> float | None:
+def requests_fewer(rank: int, world_size: int) -> float | None:
     import pccl
 
     total()
@@ -234,7 +234,7 @@ def asks_for_fewer(rank: int, world_size: int) -> float | None:
     await_loss()
     with pytest.raises(pccl.UnavailableError, match=r"half of them, without rank 0.* least=1"):
         pccl.shrink()
-    with pytest.raises(pccl.UnavailableError, match="at least 2 were asked for; rank 0 is missing"):
+    with pytest.raises(pccl.UnavailableError, match="at least 2 are required; rank 0 is missing"):
         pccl.shrink(least=2)
     with pytest.raises(pccl.UnavailableError, match="rank 0"):
         dist.distributed_c10d.shrink_group([0])
@@ -243,11 +243,11 @@ def asks_for_fewer(rank: int, world_size: int) -> float | None:
     return total()
 
 
-def test_the_last_one_goes_on_where_it_asks_to() -> None:
-    assert run_ranks(asks_for_fewer, 2) == [None, 1.0]
+def test_the_last_rank_goes_on_with_least_1() -> None:
+    assert run_ranks(requests_fewer, 2) == [None, 1.0]
 
 
-def asks_for_fewer_over_numpy(rank: int, world_size: int) -> int | None:
+def requests_fewer_over_numpy(rank: int, world_size: int) -> int | None:
     import pccl
 
     comm = pccl.Communicator(rank=rank, world_size=world_size, rendezvous=new_store(), timeout=20.0)
@@ -265,4 +265,4 @@ def asks_for_fewer_over_numpy(rank: int, world_size: int) -> int | None:
 
 
 def test_the_last_one_goes_on_over_numpy_too() -> None:
-    assert run_ranks(asks_for_fewer_over_numpy, 2, backend=None) == [None, 1]
+    assert run_ranks(requests_fewer_over_numpy, 2, backend=None) == [None, 1]

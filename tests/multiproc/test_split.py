@@ -117,7 +117,7 @@ def test_a_negative_color_is_refused_before_anything_is_sent() -> None:
         pccl.Communicator().split(-1)
 
 
-def test_a_rank_that_does_not_come_is_waited_for_as_long_as_was_said(tmp_path: Path) -> None:
+def test_a_missing_rank_is_waited_for_until_the_timeout(tmp_path: Path) -> None:
     def body(comm: pccl.Communicator) -> None:
         if comm.rank == 0:
             with pytest.raises(pccl.TimeoutError):
@@ -155,5 +155,5 @@ def test_processes_split_under_a_secret(tmp_path: Path) -> None:
         )
         for rank in range(3)
     ]
-    said = [rank.communicate(timeout=60)[0].split() for rank in ranks]
-    assert said == [["1", "11.0"], ["0", "11.0"], ["0", "100.0"]]
+    output = [rank.communicate(timeout=60)[0].split() for rank in ranks]
+    assert output == [["1", "11.0"], ["0", "11.0"], ["0", "100.0"]]

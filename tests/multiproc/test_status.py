@@ -91,7 +91,7 @@ def status(
     )
 
 
-def asked_until(
+def queried_until(
     is_so: Callable[[dict[str, Any]], bool], target: int | str, **variables: str
 ) -> dict[str, Any]:
     """Ask again until the answers show what is expected."""
@@ -129,13 +129,13 @@ def all_but_wait_for(
     """
 
     def is_so(answer: dict[str, Any]) -> bool:
-        said = seats(answer)
-        if len(said) != size:
+        output = seats(answer)
+        if len(output) != size:
             return False
-        awaited = said.pop(rank)
+        awaited = output.pop(rank)
         return (awaited["operation"], bool(awaited["last"])) == ("", True) and all(
             seat["awaited"] == [rank] and seat["operation"].startswith(operation)
-            for seat in said.values()
+            for seat in output.values()
         )
 
     return is_so
@@ -150,15 +150,15 @@ def secret_in(folder: Path, name: str = "secret") -> str:
 
 def test_a_process_whose_python_hangs_is_found(tmp_path: Path) -> None:
     with job(NUMPY_JOB, "pccl", "run", "-n", "3", folder=tmp_path) as launcher:
-        answer = asked_until(all_but_wait_for(2, size=3), launcher)
+        answer = queried_until(all_but_wait_for(2, size=3), launcher)
         done = status(launcher, "--timeout", "30")
     assert answer["unheard"] == []
-    said = seats(answer)
-    assert said[0]["operation"].startswith("all_reduce #2 (sum of 8 float64")
-    assert said[2]["operation"] == ""
-    assert said[2]["last"].startswith("all_reduce #1 (sum of 4 float32")
-    assert 0 < said[0]["seconds"] < PATIENCE_S
-    assert 0 < said[2]["seconds"] < PATIENCE_S
+    output = seats(answer)
+    assert output[0]["operation"].startswith("all_reduce #2 (sum of 8 float64")
+    assert output[2]["operation"] == ""
+    assert output[2]["last"].startswith("all_reduce #1 (sum of 4 float32")
+    assert 0 < output[0]["seconds"] < PATIENCE_S
+    assert 0 < output[2]["seconds"] < PATIENCE_S
     (sentence,) = answer["explained"]
     assert re.match(
         r"Group world of 3 ranks: ranks 0, 1 are in all_reduce #2 \(.*\), for \d", sentence
@@ -172,10 +172,10 @@ def test_a_process_whose_python_hangs_is_found(tmp_path: Path) -> None:
 
 def test_a_rank_leads_to_the_others(tmp_path: Path) -> None:
     with job(NUMPY_JOB, "pccl", "run", "-n", "2", folder=tmp_path) as launcher:
-        answer = asked_until(all_but_wait_for(1, size=2), launcher)
+        answer = queried_until(all_but_wait_for(1, size=2), launcher)
         for process in answer["processes"]:
-            asked_until(all_but_wait_for(1, size=2), process["pid"])
-            asked_until(all_but_wait_for(1, size=2), process["door"])
+            queried_until(all_but_wait_for(1, size=2), process["pid"])
+            queried_until(all_but_wait_for(1, size=2), process["door"])
 
 
 def test_no_group_and_no_rank_of_a_large_job_is_left_out(tmp_path: Path) -> None:
@@ -190,9 +190,9 @@ def test_no_group_and_no_rank_of_a_large_job_is_left_out(tmp_path: Path) -> None
         return len(over) == len(barriers) == (groups - 1) * ranks
 
     with job(LARGE_JOB, "pccl", "run", "-n", str(ranks), folder=tmp_path) as launcher:
-        answer = asked_until(every_barrier_is_over, launcher)
+        answer = queried_until(every_barrier_is_over, launcher)
         first = answer["processes"][0]["pid"]
-        again = asked_until(lambda found: len(found["processes"]) == ranks, first)
+        again = queried_until(lambda found: len(found["processes"]) == ranks, first)
     for found in (answer, again):
         assert found["unheard"] == []
         assert every_barrier_is_over(found)
@@ -204,13 +204,13 @@ def test_no_group_and_no_rank_of_a_large_job_is_left_out(tmp_path: Path) -> None
 
 def test_one_that_is_stopped_is_named(tmp_path: Path) -> None:
     with job(NUMPY_JOB, "pccl", "run", "-n", "2", folder=tmp_path) as launcher:
-        answer = asked_until(all_but_wait_for(1, size=2), launcher)
+        answer = queried_until(all_but_wait_for(1, size=2), launcher)
         (stopped,) = [p["pid"] for p in answer["processes"] if p["groups"][0]["rank"] == 1]
-        asked = next(p["pid"] for p in answer["processes"] if p["pid"] != stopped)
+        requested = next(p["pid"] for p in answer["processes"] if p["pid"] != stopped)
         os.kill(stopped, signal.SIGSTOP)
         try:
             await_stopped(stopped)
-            done = status(asked, "--timeout", "5")  # which the other one must not miss
+            done = status(requested, "--timeout", "5")  # which the other one must not miss
         finally:
             os.kill(stopped, signal.SIGCONT)
     assert done.returncode == 0
@@ -221,16 +221,16 @@ def test_one_that_is_stopped_is_named(tmp_path: Path) -> None:
 def test_torch_groups_answer(tmp_path: Path) -> None:
     launcher = ("torch.distributed.run", "--nproc-per-node", "2", "--standalone")
     with job(TORCH_JOB, *launcher, folder=tmp_path) as agent:
-        answer = asked_until(all_but_wait_for(1, size=2, operation="barrier #"), agent)
+        answer = queried_until(all_but_wait_for(1, size=2, operation="barrier #"), agent)
     assert "rank 1 has not called it: its last is all_reduce #" in answer["explained"][0]
 
 
-def test_the_secret_of_the_job_is_asked_for(tmp_path: Path) -> None:
+def test_the_secret_of_the_job_is_required(tmp_path: Path) -> None:
     secret = secret_in(tmp_path)
     with job(
         NUMPY_JOB, "pccl", "run", "-n", "2", folder=tmp_path, PCCL_SECRET_FILE=secret
     ) as launcher:
-        asked_until(waits_for(1), launcher, PCCL_SECRET_FILE=secret)
+        queried_until(waits_for(1), launcher, PCCL_SECRET_FILE=secret)
         for variables, hint in [
             ({}, "set PCCL_SECRET_FILE as the job does"),
             ({"PCCL_SECRET_FILE": secret_in(tmp_path, "other")}, "is PCCL_SECRET_FILE the job's?"),
@@ -243,7 +243,7 @@ def test_the_secret_of_the_job_is_asked_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("has_secret", [True, False])
-def test_over_the_network_only_who_has_the_secret_is_answered(
+def test_over_the_network_only_holders_of_the_secret_are_answered(
     has_secret: bool, tmp_path: Path
 ) -> None:
     secret = {"PCCL_SECRET_FILE": secret_in(tmp_path)} if has_secret else {}
@@ -251,10 +251,10 @@ def test_over_the_network_only_who_has_the_secret_is_answered(
         NUMPY_JOB, "pccl", "run", "-n", "2", folder=tmp_path, PCCL_TRANSPORTS="tcp", **secret
     ) as launcher:
         if has_secret:
-            answer = asked_until(waits_for(1), launcher, **secret)
+            answer = queried_until(waits_for(1), launcher, **secret)
             door = answer["processes"][0]["door"]
             assert re.fullmatch(r"[\d.]+:\d+", door)
-            asked_until(all_but_wait_for(1, size=2), door, **secret)
+            queried_until(all_but_wait_for(1, size=2), door, **secret)
             return
         for _ in range(PATIENCE_S * 2):
             done = status(launcher)

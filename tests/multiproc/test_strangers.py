@@ -322,7 +322,7 @@ def full_pipe() -> Iterator[int]:
     os.close(writer)
 
 
-def test_a_stderr_that_nobody_reads_holds_no_rank_up(tmp_path: Path) -> None:
+def test_a_full_stderr_blocks_no_rank(tmp_path: Path) -> None:
     """Each of 10,000 refusals is a line; the thread that accepts goes on accepting."""
     with full_pipe() as err, running(tmp_path, "shm,tcp", err) as job:
         doors = [door for _, door in job.doors()]
@@ -374,10 +374,10 @@ def enter_store(port: int, secret: bytes = bytes(32)) -> socket.socket | None:
         return hmac.digest(secret, label.ljust(16, b"\0") + greeting + nonce + request, "sha256")
 
     request = REQUEST.pack(0, 0, 0, 1, 0, 0, 0, 0, b"")
-    knows_the_secret = hmac.compare_digest(proof, prove(b"pccl-server", bytes(REQUEST.size)))
+    has_the_secret = hmac.compare_digest(proof, prove(b"pccl-server", bytes(REQUEST.size)))
     stranger.sendall(request + prove(b"pccl-client", request))
     verdict = stranger.recv(1)
-    assert (verdict == ACCEPTED) == knows_the_secret
+    assert (verdict == ACCEPTED) == has_the_secret
     if verdict == ACCEPTED:
         return stranger
     assert is_shut(stranger)

@@ -112,12 +112,12 @@ def test_what_was_measured_between_hosts_counts(tmp_path: Path) -> None:
     assert us > 0
     assert gigabytes > 0
     (tmp_path / "later").mkdir()
-    said = run_on_hosts(_look, IN_TURNS, tmp_path / "later", **cache)
-    assert said[1:] == said[:-1]
-    assert said[0]["link"] == pytest.approx(gigabytes, rel=1e-3)
-    assert said[0]["latency"] == pytest.approx(us * 1e-6, rel=1e-3)
+    output = run_on_hosts(_look, IN_TURNS, tmp_path / "later", **cache)
+    assert output[1:] == output[:-1]
+    assert output[0]["link"] == pytest.approx(gigabytes, rel=1e-3)
+    assert output[0]["latency"] == pytest.approx(us * 1e-6, rel=1e-3)
     assert re.search(
-        r"counting on veth0 of \S+( and 1 like it)?: \S+ GB/s, measured", said[0]["explained"]
+        r"counting on veth0 of \S+( and 1 like it)?: \S+ GB/s, measured", output[0]["explained"]
     )
 
 
@@ -155,5 +155,7 @@ def test_the_command_measures_and_keeps(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(NO_NAMESPACES is not None, reason=NO_NAMESPACES or "")
 def test_a_file_that_cannot_be_used_is_named_by_all(tmp_path: Path) -> None:
-    for said in run_on_hosts(_look, IN_TURNS, tmp_path, PCCL_TOPO_FILE=str(tmp_path / "none.xml")):
-        assert "none.xml" in said
+    for output in run_on_hosts(
+        _look, IN_TURNS, tmp_path, PCCL_TOPO_FILE=str(tmp_path / "none.xml")
+    ):
+        assert "none.xml" in output

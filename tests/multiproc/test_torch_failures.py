@@ -357,7 +357,7 @@ def in_a_job_with_last_words(rank: int, world_size: int, port: int, results: Any
     store.set("gone", "")
 
 
-def last_words_behind_data_are_heard(rank: int, world_size: int) -> None:
+def close_reasons_behind_data_are_received(rank: int, world_size: int) -> None:
     processes, results = start_job(in_a_job_with_last_words, 3)
     for process in processes:
         process.join()
@@ -424,9 +424,9 @@ def test_who_left_without_joining_was_held_up(transports: str) -> None:
     )
 
 
-def test_last_words_behind_data_are_heard() -> None:
+def test_close_reasons_behind_data_are_received() -> None:
     run_ranks(
-        last_words_behind_data_are_heard,
+        close_reasons_behind_data_are_received,
         1,
         backend=None,
         timeout_s=PATIENCE_S,

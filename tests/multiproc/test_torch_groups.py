@@ -114,7 +114,7 @@ def works_can_be_timed(rank: int, world_size: int) -> None:
     assert window.works[0]._get_duration() > 0
 
 
-def works_say_why_they_have_no_time(rank: int, world_size: int) -> None:
+def works_report_why_they_have_no_time(rank: int, world_size: int) -> None:
     untimed = dist.all_reduce(torch.ones(1), async_op=True)
     untimed.wait()
     with pytest.raises(RuntimeError, match="pccl:all_reduce was not timed: enable"):
@@ -140,7 +140,7 @@ def works_report_to_a_hook(rank: int, world_size: int) -> None:
     assert all(report.active_duration >= timedelta(0) for report in reports)
 
 
-def ranks_outside_a_new_group_can_be_told(rank: int, world_size: int) -> None:
+def ranks_outside_a_new_group_are_recognised(rank: int, world_size: int) -> None:
     """new_group calls this, after an init with device_id, on any backend that can split."""
     backend().perform_nocolor_split(torch.device("cpu"))
 
@@ -196,7 +196,7 @@ def groups_have_algorithms_of_their_own(rank: int, world_size: int) -> None:
         dist.all_reduce(value, group=group)
         assert value.tolist() == [float(sum(range(world_size)))] * 1000
     assert chosen(None) == usual
-    with pytest.raises(ValueError, match="no collective and algorithm: 'ring'; ask for"):
+    with pytest.raises(ValueError, match="no collective and algorithm: 'ring'; name algorithms"):
         pccl.Options(algorithm="ring")
     with pytest.raises(ValueError, match="shm_two_shot does not make all_gather; there are shm_o"):
         pccl.Options(algorithm="all_gather=shm_two_shot")
@@ -245,9 +245,9 @@ CHECKS = [
     windows_take_any_operation,
     empty_windows_complete,
     works_can_be_timed,
-    works_say_why_they_have_no_time,
+    works_report_why_they_have_no_time,
     works_report_to_a_hook,
-    ranks_outside_a_new_group_can_be_told,
+    ranks_outside_a_new_group_are_recognised,
     the_default_timeout_is_torchs,
     groups_are_counted_apart,
     further_groups_share_the_memory_of_the_first,

@@ -48,7 +48,7 @@ def errors_are_of_both_families(rank: int, world_size: int) -> None:
     meet("mismatch", list(range(world_size)))
 
 
-def health_says_who_is_where(rank: int, world_size: int) -> None:
+def health_has_the_place_of_each_rank(rank: int, world_size: int) -> None:
     import pccl
 
     last = world_size - 1
@@ -164,7 +164,7 @@ def groups_come_and_go(rank: int, world_size: int) -> None:
 CHECKS = [
     groups_come_and_go,
     errors_are_of_both_families,
-    health_says_who_is_where,
+    health_has_the_place_of_each_rank,
     ctrl_c_ends_a_synchronous_collective,
     the_record_has_what_ran,
 ]
@@ -176,7 +176,7 @@ def test_recovery(check: Callable[[int, int], None], transports: str) -> None:
     run_ranks(check, 3, timeout_s=PATIENCE_S, environment={"PCCL_TRANSPORTS": transports})
 
 
-def test_debug_says_which_rank_is_behind(tmp_path: Path) -> None:
+def test_debug_names_the_rank_that_is_behind(tmp_path: Path) -> None:
     run_ranks(
         a_hang_is_recorded,
         3,

@@ -67,7 +67,7 @@ def record_from_the_beginning(rank: int, world_size: int) -> list[set[int]]:
     return [calls, {step.call for step in timeline.gather().steps}]
 
 
-def test_a_process_group_records_from_its_beginning_if_asked_to() -> None:
+def test_a_process_group_records_from_its_beginning_on_request() -> None:
     for first, later in run_ranks(record_from_the_beginning, RANKS, backend=None):
         assert first
         assert not later
@@ -83,8 +83,8 @@ def refuse_too_many_steps(rank: int, world_size: int) -> str:
 
 
 def test_a_timeline_of_too_many_steps_is_refused_when_the_group_is_made() -> None:
-    for said in run_ranks(refuse_too_many_steps, 2, backend=None):
-        assert "at most 4194304 are recorded" in said
+    for output in run_ranks(refuse_too_many_steps, 2, backend=None):
+        assert "at most 4194304 are recorded" in output
 
 
 @pytest.mark.parametrize(

@@ -210,7 +210,7 @@ def communication(profile: torch.profiler.profile) -> list[dict[str, Any]]:
     return [event["args"] for event in events if event.get("name") == "record_param_comms"]
 
 
-def profiles_say_what_travels(rank: int, world_size: int) -> None:
+def profiles_have_the_sizes(rank: int, world_size: int) -> None:
     pair = dist.new_group([0, world_size - 1])
     x, blocks = torch.ones(6), torch.ones(3 * world_size, dtype=torch.int64)
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
@@ -270,7 +270,7 @@ BEYOND_GLOO = [
     collectives_keep_their_order,
     sequence_numbers_grow,
     profiles_name_every_collective,
-    profiles_say_what_travels,
+    profiles_have_the_sizes,
     waits_time_out,
 ]
 

@@ -78,7 +78,7 @@ def wait_alone(rank: int, size: int, where: str, timeout: float = 12.0) -> list[
     return done.stderr.splitlines()
 
 
-def test_rank_0_names_who_has_not_joined() -> None:
+def test_rank_0_names_the_missing_ranks() -> None:
     where = f"tcp://127.0.0.1:{free_port()}"
     (line,) = wait_alone(0, 3, where)
     assert re.search(
@@ -86,7 +86,7 @@ def test_rank_0_names_who_has_not_joined() -> None:
     )
 
 
-def test_others_say_where_rank_0_should_serve() -> None:
+def test_other_ranks_name_the_address_of_rank_0() -> None:
     where = f"tcp://127.0.0.1:{free_port()}"
     (line,) = wait_alone(1, 2, where)
     assert re.search(rf"has waited \d+ s for rank 0 to serve the store {where} \(", line)
@@ -100,7 +100,7 @@ def test_others_wait_for_the_file(tmp_path: Path) -> None:
     )
 
 
-def test_a_name_that_does_not_resolve_is_told_at_once() -> None:
+def test_a_name_that_does_not_resolve_is_reported_at_once() -> None:
     begun = time.monotonic()
     process = subprocess.Popen(
         [sys.executable, "-c", ALONE, "1", "2", "tcp://nosuchhost.invalid:29500", "30"],
@@ -130,17 +130,17 @@ def test_a_late_rank_is_named_once(tmp_path: Path, call: str, named: str, transp
         )
         for rank in range(3)
     ]
-    said = [process.communicate(timeout=60)[1] for process in ranks]
+    output = [process.communicate(timeout=60)[1] for process in ranks]
     assert [process.returncode for process in ranks] == [0, 0, 0]
     # On a busy machine ranks may have waited for each other to join, too.
     pattern = r"group world: rank 0 has waited \d+ s for .*rank.* in (?:all_reduce|messages)[^\n]*"
-    (line,) = re.findall(pattern, said[0])
+    (line,) = re.findall(pattern, output[0])
     assert named in line
-    assert " in all_reduce" not in said[2]
-    assert " in messages" not in said[2]
+    assert " in all_reduce" not in output[2]
+    assert " in messages" not in output[2]
 
 
-def test_of_many_ranks_some_say_whom_they_wait_for(tmp_path: Path) -> None:
+def test_some_of_many_ranks_report_the_awaited_rank(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", MANY, f"file://{tmp_path}/store"],
         capture_output=True,
@@ -148,6 +148,6 @@ def test_of_many_ranks_some_say_whom_they_wait_for(tmp_path: Path) -> None:
         check=True,
         timeout=60,
     )
-    said = re.findall(r"rank (\d+) of 41 has waited \d+ s at .* for rank 40 to join", done.stderr)
-    assert 1 <= len(said) <= 16
-    assert "0" in said
+    output = re.findall(r"rank (\d+) of 41 has waited \d+ s at .* for rank 40 to join", done.stderr)
+    assert 1 <= len(output) <= 16
+    assert "0" in output

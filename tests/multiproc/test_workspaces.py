@@ -145,7 +145,7 @@ def test_collectives_take_workspaces(tmp_path: Path) -> None:
     assert run_threads(tmp_path, 2, body) == [3.0, 3.0]
 
 
-def test_different_sizes_and_names_are_told_with_their_ranks(tmp_path: Path) -> None:
+def test_different_sizes_and_names_are_reported_with_their_ranks(tmp_path: Path) -> None:
     def body(comm: pccl.Communicator) -> tuple[str, str, list[str]]:
         with pytest.raises(pccl.MismatchError) as sizes:
             comm.memory.allocate("halo", 100 if comm.rank == 2 else 50)
@@ -214,7 +214,7 @@ def test_a_list_of_what_there_is() -> None:
         (("w", 8, "tpu"), pccl.UnsupportedError, "no workspace on device 'tpu'"),
     ],
 )
-def test_a_wrong_call_says_what_would_be_right(
+def test_the_error_of_a_wrong_call_names_the_right_one(
     arguments: tuple[Any, ...], error: type[pccl.Error], words: str
 ) -> None:
     comm = pccl.Communicator()

@@ -51,8 +51,8 @@ def test_the_first_things_shown_are_a_program_and_how_to_start_it(
     done = fresh.run("bash", "-c", command.text, cwd=tmp_path, PET_MASTER_PORT=str(port))
     assert done.returncode == 0, done.stderr
     # Not by lines: ranks write their words and the ends of their lines apart.
-    said = re.findall(r"rank (\d): \[3\.0, 3\.0, 3\.0\]", done.stdout)
-    assert sorted(said) == ["0", "1"]
+    output = re.findall(r"rank (\d): \[3\.0, 3\.0, 3\.0\]", done.stdout)
+    assert sorted(output) == ["0", "1"]
 
 
 @pytest.mark.parametrize(
@@ -81,8 +81,8 @@ def test_the_numpy_program_runs_alone_and_by_two_ranks(
     assert "rank 0 of 1: 1.0" in alone.stdout
     two = fresh.run("bash", "-c", shell_line("# two"), cwd=tmp_path)
     assert two.returncode == 0, two.stderr
-    said = re.findall(r"^\[\d\] rank (\d) of 2: 3\.0", two.stdout, re.MULTILINE)
-    assert sorted(said) == ["0", "1"]
+    output = re.findall(r"^\[\d\] rank (\d) of 2: 3\.0", two.stdout, re.MULTILINE)
+    assert sorted(output) == ["0", "1"]
 
 
 def test_links_of_the_readme_lead_somewhere() -> None:

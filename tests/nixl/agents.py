@@ -109,14 +109,14 @@ class Agent:
             self.nixl.release_xfer_handle(handle)
 
     def hear(self, peer: str, word: bytes) -> None:
-        heard: list[bytes] = []
+        received: list[bytes] = []
 
         def look() -> bool:
-            heard.extend(self.nixl.get_new_notifs().get(peer, []))
-            return bool(heard)
+            received.extend(self.nixl.get_new_notifs().get(peer, []))
+            return bool(received)
 
         await_that(look)
-        assert heard == [word], heard
+        assert received == [word], received
 
 
 def await_that(look: Callable[[], object]) -> None:

@@ -52,7 +52,7 @@ def copy(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_links_that_lead_nowhere_are_told_and_fail(copy: Path) -> None:
+def test_links_that_lead_nowhere_are_reported_and_fail(copy: Path) -> None:
     pytest.importorskip("sphinx")
     links = ["docs/nowhere.md", "docs/reference/gpus.md#nowhere", "tools/nowhere.sh"]
     page = copy / "CONTRIBUTING.md"
@@ -63,7 +63,7 @@ def test_links_that_lead_nowhere_are_told_and_fail(copy: Path) -> None:
         text=True,
         check=False,
     )
-    told = [line for line in done.stderr.splitlines() if "WARNING" in line]
+    reported = [line for line in done.stderr.splitlines() if "WARNING" in line]
     assert done.returncode != 0
-    assert len(told) == len(links), done.stderr
-    assert all("CONTRIBUTING.md" in line and "nowhere" in line for line in told)
+    assert len(reported) == len(links), done.stderr
+    assert all("CONTRIBUTING.md" in line and "nowhere" in line for line in reported)

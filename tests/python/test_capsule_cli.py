@@ -64,7 +64,7 @@ def test_check_proves_each_file(folder: Path) -> None:
     assert [each["is_right"] for each in found] == [True, False]
 
 
-def test_the_protocol_that_is_asked_for_is_shown(folder: Path) -> None:
+def test_the_requested_protocol_is_shown(folder: Path) -> None:
     pl.from_generator("ring", "all_gather", 2, protocol="ll128").save(folder / "lines.capsule")
     done = run(folder, "check", "lines.capsule")
     assert done.stdout.endswith(" 6 steps, by ll128 between GPUs\n")
@@ -171,12 +171,12 @@ def test_plans_are_imported_and_capsules_exported(folder: Path) -> None:
 def test_a_custom_program_is_imported_with_its_collective(folder: Path) -> None:
     algo = msccl_xml.all_pairs_all_reduce(3)
     (folder / "custom.xml").write_text(algo.xml().replace('coll="allreduce"', 'coll="custom"'))
-    asked = ("import", "custom.xml", "--output", "custom.capsule")
-    for command in (asked, ("check", "custom.xml")):
+    requested = ("import", "custom.xml", "--output", "custom.capsule")
+    for command in (requested, ("check", "custom.xml")):
         done = run(folder, *command)
         assert done.returncode != 0
         assert "(pccl capsule import --collective broadcast --root 0" in done.stderr
-    done = run(folder, *asked, "--collective", "all_reduce", "--root", "0")
+    done = run(folder, *requested, "--collective", "all_reduce", "--root", "0")
     assert done.returncode == 0, done.stderr
     assert pccl.Capsule.load(folder / "custom.capsule").schedule.collective == "all_reduce"
     (folder / "plan.json").write_text(mscclpp_plans.ring_all_gather(4).text())
@@ -283,19 +283,19 @@ def test_a_capsule_for_several_numbers_of_ranks_is_checked_and_shown(several: Pa
     assert one["digest"] == capsule.for_ranks(4).digest
 
 
-def test_one_number_of_ranks_is_asked_for(several: Path) -> None:
-    for asked in (
+def test_one_number_of_ranks_is_required(several: Path) -> None:
+    for requested in (
         ("plot", "ring.capsule", "--output", "ring.svg"),
         ("simulate", "ring.capsule", "--example", "h200_vm"),
         ("replay", "ring.capsule"),
         ("export", "ring.capsule", "--output", "ring.xml"),
         ("bench", "ring.capsule"),
     ):
-        done = run(several, *asked)
-        assert done.returncode == 2, asked
-        assert "ring.capsule is for 2..4 ranks: say for how many, --ranks 2" in done.stderr
-        done = run(several, *asked, "--ranks", "5")
-        assert done.returncode == 2, asked
+        done = run(several, *requested)
+        assert done.returncode == 2, requested
+        assert "ring.capsule is for 2..4 ranks: choose one of them, --ranks 2" in done.stderr
+        done = run(several, *requested, "--ranks", "5")
+        assert done.returncode == 2, requested
         assert "capsule any is for 2..4 ranks, not for 5" in done.stderr
     assert not (several / "ring.svg").exists()
 

@@ -63,7 +63,7 @@ def test_one_capsule_has_the_programs_for_several_numbers_of_ranks(ranks: Any) -
     assert repr(capsule).startswith("<pccl.Capsule ring: all_reduce, 2..5 ranks, sizes 1MB..")
 
 
-def test_the_decorator_may_say_for_which(tmp_path: Path) -> None:
+def test_the_decorator_takes_numbers_of_ranks(tmp_path: Path) -> None:
     capsule = chain.build()
     assert capsule.ranks == (2, 3, 4, 5)
     assert capsule.name == "chain"
@@ -120,7 +120,7 @@ def test_capsules_of_several_files_are_joined() -> None:
         pccl.Capsule.join([])
 
 
-def test_what_one_program_says_needs_a_number_of_ranks(tmp_path: Path) -> None:
+def test_attributes_of_one_program_need_a_number_of_ranks(tmp_path: Path) -> None:
     capsule = algorithms.ring.build("ring", ranks=[2, 3, 4, 8])
     several = r"capsule ring is for 2\.\.4 8 ranks"
     for ask in (

@@ -93,12 +93,16 @@ def test_the_signature_of_another_capsule_is_refused(keys: list[Path]) -> None:
         pccl.Capsule.parse(RING.data + line)
 
 
-def test_who_signed_is_checked_against_keys(keys: list[Path], tmp_path: Path) -> None:
+def test_signers_are_checked_against_keys(keys: list[Path], tmp_path: Path) -> None:
     file = trusted(tmp_path, PUBLIC[1], PUBLIC[2])
     RING.signed(keys[1]).check_signer(file)
-    with pytest.raises(pccl.InvalidArgumentError, match="nobody signed it; pccl capsule sign does"):
+    with pytest.raises(
+        pccl.InvalidArgumentError, match="it is not signed: sign it with pccl capsule sign"
+    ):
         RING.check_signer(file)
-    with pytest.raises(pccl.InvalidArgumentError, match=f"signed by {PUBLIC[0]}, whom nobody here"):
+    with pytest.raises(
+        pccl.InvalidArgumentError, match=f"signed by {PUBLIC[0]}, which is no trusted key"
+    ):
         RING.signed(keys[0]).check_signer(file)
     file.write_text(f"{PUBLIC[0]}\nabc\n")
     with pytest.raises(pccl.InvalidArgumentError, match=r"trusted\.txt: line 2: a public key has"):
@@ -115,14 +119,14 @@ def test_what_is_no_private_key_is_refused(text: str, tmp_path: Path) -> None:
 
 def load_all(folder: Path, rank: int, rendezvous: str, send: Callable[[object], None]) -> None:
     comm = pccl.Communicator(rank=rank, world_size=2, rendezvous=rendezvous, timeout=60)
-    said = []
+    output = []
     for file in ("ring2.capsule", "strange.capsule", "signed.capsule"):
         try:
             comm.load(pccl.Capsule.load(folder / file))
-            said.append("loaded")
+            output.append("loaded")
         except pccl.InvalidArgumentError as error:
-            said.append(str(error))
-    send(said)
+            output.append(str(error))
+    send(output)
     comm.barrier()
 
 
@@ -136,10 +140,10 @@ def test_groups_load_what_a_trusted_key_has_signed_alone(
     monkeypatch.setenv("PCCL_TRUSTED_KEYS", str(trusted(tmp_path, PUBLIC[1])))
     for unsigned, strange, signed in run_ranks(functools.partial(load_all, tmp_path), 2):
         assert unsigned == (
-            "PCCL_TRUSTED_KEYS does not let capsule ring2 in: nobody signed it; "
-            "pccl capsule sign does"
+            "PCCL_TRUSTED_KEYS does not let capsule ring2 in: it is not signed: "
+            "sign it with pccl capsule sign"
         )
-        assert f"it is signed by {PUBLIC[0]}, whom nobody here trusts" in strange
+        assert f"it is signed by {PUBLIC[0]}, which is no trusted key here" in strange
         assert signed == "loaded"
 
 
@@ -159,7 +163,7 @@ def test_the_command_signs_and_verifies(keys: list[Path], tmp_path: Path) -> Non
     trusted(tmp_path, PUBLIC[0])
     done = command(tmp_path, "verify", "a.capsule", "--keys", "trusted.txt")
     assert done.returncode == 1
-    assert "a.capsule: nobody signed it" in done.stderr
+    assert "a.capsule: it is not signed" in done.stderr
     done = command(tmp_path, "sign", "a.capsule", "--key", keys[0].name)
     assert done.stdout == f"a.capsule: signed by {PUBLIC[0]}\n"
     done = command(tmp_path, "verify", "a.capsule", "--keys", "trusted.txt")

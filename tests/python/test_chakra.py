@@ -146,7 +146,7 @@ def test_every_operation_is_a_node_behind_its_length() -> None:
     assert [node["id"] for node in nodes] == [1, 2, 3, 4, 5, 6]
 
 
-def test_nodes_say_what_was_called() -> None:
+def test_nodes_have_the_calls() -> None:
     _, (reduce, compute, scatter, broadcast, send, barrier) = read_trace(chakra.trace_of(RECORD))
     assert reduce["attr"] == {"is_cpu_op": 1, "pg_name": "world", "comm_size": 4000, "comm_type": 0}
     assert compute["attr"] == {"is_cpu_op": 1}

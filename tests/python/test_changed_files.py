@@ -97,7 +97,7 @@ def test_a_header_counts_for_all_that_reach_it(clone: Clone) -> None:
     assert clone.chosen()[0] == {"csrc/a.cc", "csrc/b.cc"}
 
 
-def test_a_file_that_git_does_not_know_counts(clone: Clone) -> None:
+def test_an_untracked_file_counts(clone: Clone) -> None:
     clone.commit()
     clone.write("csrc/d.h", "")
     assert clone.chosen()[0] == {"csrc/c.cc"}

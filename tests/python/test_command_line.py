@@ -190,14 +190,16 @@ def test_what_a_report_needs_fits_80_columns() -> None:
     assert max(map(len, lines)) <= 80
 
 
-def test_a_process_that_may_not_be_looked_at_is_said_to_be_so(
+def test_a_process_of_another_user_is_reported(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def refuse(_pid: int) -> list[str]:
         raise PermissionError
 
     monkeypatch.setattr(process_addresses, "doors_of", refuse)
-    with pytest.raises(ValueError, match=f"not let this user look at process {os.getpid()}: ask"):
+    with pytest.raises(
+        ValueError, match=f"not let this user look at process {os.getpid()}: run this"
+    ):
         status.status(str(os.getpid()))
     assert capsys.readouterr().out == ""
 
@@ -229,7 +231,7 @@ def test_the_table_of_a_very_slow_choice_fits_80_columns(monkeypatch: pytest.Mon
     "arguments",
     [ONE_SIZE, ["tune", "--ranks", "2", "--max", "1K", "--rounds", "1", "--dry-run"]],
 )
-def test_long_work_says_how_long_and_on_a_terminal_how_far(arguments: list[str]) -> None:
+def test_long_work_shows_its_duration_and_on_a_terminal_its_progress(arguments: list[str]) -> None:
     silent = run(*arguments)
     # On a machine that is busy with other tests, others tell of that, and of waits.
     (word,) = re.findall(r"^pccl \w+: \d+ steps, about \d+ (?:s|min)$", silent.stderr, re.MULTILINE)
@@ -243,7 +245,7 @@ def test_long_work_says_how_long_and_on_a_terminal_how_far(arguments: list[str])
 
 
 @pytest.mark.multiproc
-def test_measuring_links_says_how_long(tmp_path: Path) -> None:
+def test_measuring_links_prints_its_duration(tmp_path: Path) -> None:
     done = run("topo", "--measure", XDG_CACHE_HOME=str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert re.search(r"^pccl topo --measure: \d+ steps, about \d+ s$", done.stderr, re.MULTILINE)

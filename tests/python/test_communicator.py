@@ -417,7 +417,7 @@ def test_a_rank_that_never_comes_is_a_timeout_with_its_name() -> None:
         pccl.Communicator(rank=0, world_size=2, rendezvous=Dictionary(), timeout=0.3)
 
 
-def test_stores_that_wait_for_ever_when_asked_not_to_wait(tmp_path: Path) -> None:
+def test_stores_that_wait_for_ever_despite_a_zero_timeout(tmp_path: Path) -> None:
     """Torch's in memory and in files take a timeout of 0 for none."""
     dist = pytest.importorskip("torch.distributed")
     outcomes: list[str] = []
@@ -452,7 +452,7 @@ def test_a_gpu_is_named_by_its_bus_id() -> None:
 
 @pytest.mark.parametrize("wanted", ["shm_direct", "all_send=ring", "all_gather=ring,all_reduce="])
 def test_a_list_of_algorithms_that_cannot_be_read_is_refused(wanted: str) -> None:
-    with pytest.raises(pccl.InvalidArgumentError, match=r"ask for algorithms as in all_reduce="):
+    with pytest.raises(pccl.InvalidArgumentError, match=r"name algorithms as in all_reduce="):
         pccl.Communicator(algorithm=wanted)
 
 
@@ -522,7 +522,7 @@ def test_ctrl_c_ends_a_wait() -> None:
 
 
 @pytest.mark.parametrize("name", ["all_reduce", "broadcast", "barrier"])
-def test_quick_methods_say_how_they_are_called(name: str) -> None:
+def test_quick_methods_have_signatures(name: str) -> None:
     method = getattr(pccl.Communicator, name)
     assert method.__text_signature__.startswith(("($self", "(self"))
     assert next(iter(inspect.signature(method).parameters)) == "self"

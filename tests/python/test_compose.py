@@ -169,7 +169,7 @@ BUILT_IN_WAYS = [
 
 @pytest.mark.parametrize("ranks", [2, 3, 4, 6, 8])
 @pytest.mark.parametrize(("collective", "algorithm"), BUILT_IN_WAYS)
-def test_a_built_in_one_says_in_chunks_what_its_steps_do(
+def test_steps_of_a_built_in_algorithm_are_in_chunks(
     collective: Any, algorithm: str, ranks: int
 ) -> None:
     """It is proven anew, and no rank sends more than by the steps it was made of."""

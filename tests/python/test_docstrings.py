@@ -89,7 +89,7 @@ def public_names() -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("module", "name", "text"), [pytest.param(*d, id=d[1]) for d in documented()]
 )
-def test_help_shows_what_the_stub_says(module: str, name: str, text: str) -> None:
+def test_help_shows_the_text_of_the_stub(module: str, name: str, text: str) -> None:
     shown = inspect.getdoc(operator.attrgetter(name)(imported(module)))
     assert shown is not None
     assert text in shown
@@ -345,7 +345,7 @@ def test_every_parameter_that_is_described_exists() -> None:
     assert unknown == {}
 
 
-def test_what_returns_something_says_what() -> None:
+def test_functions_document_their_results() -> None:
     verbs = ("Return ", "Yield ", "Simulate ", "Name ", "Find ", "Load ", "Read ")
     silent = [
         each.name
@@ -358,7 +358,7 @@ def test_what_returns_something_says_what() -> None:
     assert silent == []
 
 
-def test_errors_are_told_by_all_that_have_some() -> None:
+def test_functions_document_their_errors() -> None:
     silent = {each.name for each in every_function() if not each.section("Raises")}
     assert silent - NEVER_RAISE == set()
     assert NEVER_RAISE - silent == set()
@@ -460,7 +460,7 @@ def test_bound_methods_have_their_signature_without_self(name: str) -> None:
     assert list(bound.parameters) == [each for each in of_class.parameters if each != "self"]
 
 
-def test_help_says_operators_parameters_and_errors() -> None:
+def test_help_has_operators_parameters_and_errors() -> None:
     text = pydoc.render_doc(pccl.Communicator.all_reduce, renderer=pydoc.plaintext)
     assert "all_reduce(self, /, x, op='sum', *, async_op=False, timeout=None)" in text
     for word in ("band", "avg", "async_op", "timeout", "Raises", "MismatchError"):

@@ -78,7 +78,7 @@ def errors_of_two(
         ),
     ],
 )
-def test_a_mismatch_says_which_field_and_both_sides_once(
+def test_a_mismatch_names_the_field_and_both_sides_once(
     tmp_path: Path,
     calls: tuple[Callable[[pccl.Communicator], Any], ...],
     field: str,
@@ -148,7 +148,7 @@ def read_only(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         (3, "got int; pass a numpy array"),
     ],
 )
-def test_an_array_that_will_not_do_says_why(
+def test_an_unusable_array_is_refused_with_the_reason(
     alone: pccl.Communicator, x: Any, complaint: str
 ) -> None:
     with pytest.raises(pccl.InvalidArgumentError) as raised:
@@ -224,7 +224,7 @@ def test_a_setting_that_names_nothing_raises_as_documented(name: str, value: str
     assert value in last
 
 
-def test_explain_asks_for_a_group_where_there_is_none() -> None:
+def test_explain_requires_a_group() -> None:
     code = """import pccl, sys
 try:
     pccl.explain("all_reduce", 1 << 20)
@@ -290,7 +290,7 @@ def add(comm):
         return str(error)
 
 for said in pccl.run(add, ranks=2):
-    assert "the algorithm that was asked for, foo, cannot make this all_reduce" in said, said
+    assert "the requested algorithm, foo, cannot make this all_reduce" in said, said
 """
     lines = _lines_of_making(code, PCCL_ALGORITHM="all_reduce=foo")
     assert sum("no algorithm is called foo; for all_reduce" in line for line in lines) == 2, lines

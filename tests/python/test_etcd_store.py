@@ -163,7 +163,7 @@ def test_an_odd_outcome_of_a_comparison_decides_nothing(
 
 
 @pytest.mark.parametrize("odd", [{"kvs": 3}, {"kvs": [3]}, {"kvs": [{"key": 3, "value": 4}]}])
-def test_odd_pairs_are_told(between: StandIn, prefix: str, odd: Any) -> None:
+def test_odd_pairs_are_reported(between: StandIn, prefix: str, odd: Any) -> None:
     store = store_at(between.endpoint, prefix)
     between.answers = {"kv/range": odd}
     for call in (lambda: store.get("a"), store.keys):
@@ -172,10 +172,10 @@ def test_odd_pairs_are_told(between: StandIn, prefix: str, odd: Any) -> None:
 
 
 @pytest.mark.parametrize("odd", [{}, {"ID": None}, {"ID": {}}])
-def test_no_lease_is_told(between: StandIn, prefix: str, odd: Any) -> None:
+def test_a_missing_lease_is_reported(between: StandIn, prefix: str, odd: Any) -> None:
     store = store_at(between.endpoint, prefix)
     between.answers = {"lease/grant": odd}
-    with pytest.raises(pccl.UnavailableError, match="what is no lease"):
+    with pytest.raises(pccl.UnavailableError, match="without a lease"):
         store.put("a", b"1")
 
 
@@ -184,7 +184,7 @@ def test_the_timeout_is_that_of_a_whole_request(between: StandIn, prefix: str) -
     store.put("a", b"1")
     between.each_byte_s = 0.4
     began = time.monotonic()
-    with pytest.raises(pccl.UnavailableError, match="nothing whole came in 1 s"):
+    with pytest.raises(pccl.UnavailableError, match="no complete answer arrived in 1 s"):
         store.get("a")
     assert time.monotonic() - began < 5  # a byte at a time it would be a minute
 

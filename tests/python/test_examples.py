@@ -23,7 +23,7 @@ def test_the_index_names_each_example_once() -> None:
 
 
 @pytest.mark.parametrize("name", ["train_ddp.py", "train_phases.py"])
-def test_a_training_without_a_launcher_tells_how_to_start_it(name: str) -> None:
+def test_a_training_without_a_launcher_prints_how_to_start_it(name: str) -> None:
     for needed in ("torch", "sklearn", "rich"):
         pytest.importorskip(needed)
     place = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"}

@@ -41,13 +41,13 @@ def test_the_choice_has_a_star_and_each_way_a_line() -> None:
 @pytest.mark.parametrize(
     ("by", "reason"),
     [
-        ("request", "PCCL_ALGORITHM, or the call, asks for shm_two_shot"),
+        ("request", "PCCL_ALGORITHM, or the call, requests shm_two_shot"),
         ("capsule", "shm_two_shot was loaded for this size"),
         ("tuning", "pccl tune measured shm_two_shot as the fastest"),
         ("prediction", "the difference is too small to count on"),
     ],
 )
-def test_why_a_slower_way_is_chosen_is_said(by: ChosenBy, reason: str) -> None:
+def test_the_reason_of_a_slower_choice_is_shown(by: ChosenBy, reason: str) -> None:
     ring = Way("ring", "links", 10e-6, "", is_chosen=False)
     last = lines_of(BOARD._replace(chosen_by=by), ring)[-1]
     assert last == f"  (ring is predicted to be faster, but {reason})"
@@ -80,7 +80,7 @@ def test_a_job_that_exists_nowhere_is_explained() -> None:
     assert pccl.explain("all_reduce", 1 << 26, job).chosen.seconds > explained.chosen.seconds
 
 
-def test_hosts_that_are_alike_and_ranks_in_a_row_are_told_at_once() -> None:
+def test_similar_hosts_and_consecutive_ranks_are_printed_together() -> None:
     links = (
         "eth0 of a: 25 GB/s, measured",
         "eth0 of b: 25 GB/s, measured",
@@ -88,8 +88,8 @@ def test_hosts_that_are_alike_and_ranks_in_a_row_are_told_at_once() -> None:
         "eth0 of d: 25 GB/s, measured",
     )
     order = (0, 4, 3, 2, 1, 5, 6, 7)
-    said = str(Explanation("all_reduce", 4096, 8, (BOARD,), links, order, 1, COSTS, ()))
-    assert said.splitlines()[1:5] == [
+    output = str(Explanation("all_reduce", 4096, 8, (BOARD,), links, order, 1, COSTS, ()))
+    assert output.splitlines()[1:5] == [
         "  counting on eth0 of a and 2 like it: 25 GB/s, measured",
         "  counting on eth0 of c: 10 GB/s, measured",
         f"  costs: {COSTS}",

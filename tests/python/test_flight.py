@@ -57,7 +57,7 @@ def record_of(
     }
 
 
-def said_of(tmp_path: Path, records: list[dict[str, typing.Any]]) -> str:
+def reported_of(tmp_path: Path, records: list[dict[str, typing.Any]]) -> str:
     loaded = []
     for rank, record in enumerate(records):
         file = tmp_path / f"{rank}.json"
@@ -69,7 +69,7 @@ def said_of(tmp_path: Path, records: list[dict[str, typing.Any]]) -> str:
 
 def test_a_rank_that_has_not_called_what_others_wait_in(tmp_path: Path) -> None:
     waiting = [entry(1, "completed"), entry(2, "started"), entry(3, "queued")]
-    text = said_of(
+    text = reported_of(
         tmp_path,
         [
             record_of(0, waiting, [wait(2, 1, 12.3)]),
@@ -85,7 +85,7 @@ def test_a_rank_that_has_not_called_what_others_wait_in(tmp_path: Path) -> None:
 
 
 def test_a_rank_whose_gpu_does_something_else(tmp_path: Path) -> None:
-    text = said_of(
+    text = reported_of(
         tmp_path,
         [
             record_of(0, [entry(1, "started")], [wait(1, 2, 4.0)]),
@@ -98,7 +98,7 @@ def test_a_rank_whose_gpu_does_something_else(tmp_path: Path) -> None:
 
 def test_ranks_that_call_different_collectives(tmp_path: Path) -> None:
     other = entry(2, "started") | {"operation": "broadcast #2 (8 int32, root 0)"}
-    text = said_of(
+    text = reported_of(
         tmp_path,
         [
             record_of(0, [entry(1, "completed"), entry(2, "started")], [wait(2, 1, 1.0)]),
@@ -112,7 +112,7 @@ def test_ranks_that_call_different_collectives(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("state", ["launched", "captured"])
 def test_gpus_that_do_not_wait(tmp_path: Path, state: str) -> None:
-    text = said_of(tmp_path, [record_of(rank, [entry(1, state)], None) for rank in range(3)])
+    text = reported_of(tmp_path, [record_of(rank, [entry(1, state)], None) for rank in range(3)])
     assert text == (
         "Group tp of 3 GPUs: all have called all_reduce #1 (sum of 1024 bfloat16), and no GPU waits"
         " for another."

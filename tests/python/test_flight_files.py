@@ -85,7 +85,7 @@ SESSIONS: dict[str, Any] = {
 }
 
 
-def test_a_session_says_what_it_lost_and_what_it_waits_for(tmp_path: Path) -> None:
+def test_a_session_reports_its_losses_and_waits(tmp_path: Path) -> None:
     file = tmp_path / "flight-here-1.json"
     file.write_text(changed("sessions", value=SESSIONS))
     found = json.loads(debug(file, "--json").stdout)
@@ -99,7 +99,7 @@ def test_a_session_says_what_it_lost_and_what_it_waits_for(tmp_path: Path) -> No
     ]
 
 
-def test_a_folder_without_records_says_so(tmp_path: Path) -> None:
+def test_a_folder_without_records_is_an_error(tmp_path: Path) -> None:
     done = debug(tmp_path)
     assert done.returncode == 2
     assert done.stderr == f"pccl: {tmp_path} has no flight records (flight-*.json)\n"
@@ -128,12 +128,12 @@ def changed(*path: str | int, value: object) -> str:
         (changed("version", value=2), "its version is 2, and 1 is what this reads"),
         (changed("groups", value=None), "it has no 'groups'"),
         (changed("sessions", value={"events": []}), "it has no 'transfers'"),
-        (changed("sessions", value=[]), "a field is of another type"),
+        (changed("sessions", value=[]), "a field has another type"),
         (changed("groups", 0, "size", value=None), "it has no 'size'"),
         (changed("groups", 0, "size", value="two"), "'two'"),
-        (changed("groups", 0, "size", value=[2]), "a field is of another type"),
-        (changed("entries", value=7), "a field is of another type"),
-        (changed("entries", 0, value="x"), "a field is of another type"),
+        (changed("groups", 0, "size", value=[2]), "a field has another type"),
+        (changed("entries", value=7), "a field has another type"),
+        (changed("entries", 0, value="x"), "a field has another type"),
         (changed("entries", 0, "issued_ns", value=None), "it has no 'issued_ns'"),
         (changed("entries", 0, "blamed", value="nobody"), "'nobody'"),
         ("[" * 100_000, "nested too deeply"),

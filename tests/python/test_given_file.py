@@ -54,7 +54,7 @@ def test_a_file_that_is_missing_is_named(read: Callable[[Path], object], tmp_pat
         read(tmp_path / "missing.xml")
 
 
-def test_no_more_than_the_bound_is_read_whatever_the_size_says(tmp_path: Path) -> None:
+def test_no_more_than_the_bound_is_read_whatever_the_stated_size(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("é" * 50)
     assert given_file.text_of(file, 100) == "é" * 50

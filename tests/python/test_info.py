@@ -39,7 +39,7 @@ def test_versions_are_those_that_run_here() -> None:
     assert found["transport shm"] == found["transport tcp"] == "works"
 
 
-def test_a_transport_that_is_not_there_says_why() -> None:
+def test_a_missing_transport_is_shown_with_the_reason() -> None:
     found = info(PCCL_SOCKET_IFNAME="nosuch")
     assert found["transport shm"] == "works"
     assert 'no running network interface fits "nosuch"' in found["transport tcp"]
@@ -57,7 +57,7 @@ def test_the_environment_comes_before_the_costs() -> None:
     assert names.index("environment") < min(map(names.index, costs))
 
 
-def test_it_tells_whether_the_machine_is_tuned(tmp_path: Path) -> None:
+def test_it_shows_whether_the_machine_is_tuned(tmp_path: Path) -> None:
     path = tmp_path / "tuning.txt"
     assert info(PCCL_TUNING_FILE=str(path))["tuning"] == f"{path}, not made yet: pccl tune"
     path.write_text("")

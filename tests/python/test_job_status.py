@@ -27,15 +27,15 @@ ANSWER = {
 MEMBERS: dict[str, Any] = {"members": [], "next": None}
 
 
-def asked(monkeypatch: pytest.MonkeyPatch, answer: bytes, members: bytes) -> job_status.Job:
+def requested(monkeypatch: pytest.MonkeyPatch, answer: bytes, members: bytes) -> job_status.Job:
     monkeypatch.setattr(
-        _core, "ask_status", lambda _door, group, _first, _timeout: members if group else answer
+        _core, "request_status", lambda _door, group, _first, _timeout: members if group else answer
     )
-    return job_status.ask_job([("here",)], 1.0)
+    return job_status.query_job([("here",)], 1.0)
 
 
 def test_a_good_answer_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    job = asked(monkeypatch, json.dumps(ANSWER).encode(), json.dumps(MEMBERS).encode())
+    job = requested(monkeypatch, json.dumps(ANSWER).encode(), json.dumps(MEMBERS).encode())
     ((seat, process),) = job.groups()[0]
     assert (process.host, process.pid, process.door) == ("n0", 7, "here")
     assert (seat.operation, seat.seconds, seat.awaited) == ("all_reduce #1 (8 float32)", 3.0, (1,))
@@ -44,12 +44,12 @@ def test_a_good_answer_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_a_gpu_that_waits_is_told_by_its_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_waiting_gpu_is_reported_by_its_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     wait = {"ticket": 1, "operation": "all_reduce #1 (8 bfloat16)", "peer": 1, "seconds": 2.5}
     group = {k: v for k, v in GROUP.items() if k != "key"} | {"device": "cuda", "waits": [wait]}
     launched = ENTRY | TIMES | {"state": "started"}
     answer = json.dumps(ANSWER | {"groups": [group], "entries": [launched]}).encode()
-    job = asked(monkeypatch, answer, b"")
+    job = requested(monkeypatch, answer, b"")
     ((seat, _),) = job.groups()[0]
     assert (seat.device, seat.operation, seat.seconds) == ("cuda", wait["operation"], 2.5)
     assert seat.awaited == (1,)
@@ -81,8 +81,8 @@ def test_a_gpu_that_waits_is_told_by_its_kernel(monkeypatch: pytest.MonkeyPatch)
         ),
     ],
 )
-def test_a_bad_one_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch, answer: bytes) -> None:
-    job = asked(monkeypatch, answer, json.dumps(MEMBERS).encode())
+def test_a_bad_file_is_reported_in_a_line(monkeypatch: pytest.MonkeyPatch, answer: bytes) -> None:
+    job = requested(monkeypatch, answer, json.dumps(MEMBERS).encode())
     assert job.processes == ()
     (unheard,) = job.unheard
     assert unheard.name == "here"
@@ -94,10 +94,10 @@ def test_a_bad_one_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch, answer: by
     "members", [b"", b"{}", b'{"members": [{}], "next": null}', b'{"members": 3, "next": null}']
 )
 def test_bad_members_leave_the_answer(monkeypatch: pytest.MonkeyPatch, members: bytes) -> None:
-    job = asked(monkeypatch, json.dumps(ANSWER).encode(), members)
+    job = requested(monkeypatch, json.dumps(ANSWER).encode(), members)
     assert [process.pid for process in job.processes] == [7]
 
 
 def test_a_list_that_never_ends_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = json.dumps(ANSWER | {"next": 0}).encode()
-    assert len(asked(monkeypatch, answer, json.dumps(MEMBERS).encode()).processes) == 1
+    assert len(requested(monkeypatch, answer, json.dumps(MEMBERS).encode()).processes) == 1

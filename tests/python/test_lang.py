@@ -55,7 +55,7 @@ def test_the_ring_of_the_language_is_the_ring_of_the_library(ranks: int) -> None
     ]
 
 
-def test_an_algorithm_may_ask_for_a_protocol_of_messages() -> None:
+def test_an_algorithm_may_request_a_protocol_of_messages() -> None:
     @pl.algorithm("all_gather", protocol="ll128")
     def spread(c: pl.Program) -> None:
         for source in range(c.ranks):
@@ -152,7 +152,7 @@ def test_an_algorithm_is_a_part_of_another() -> None:
     )
 
 
-def test_steps_say_what_lanes_do() -> None:
+def test_steps_describe_the_lanes() -> None:
     built = algorithms.two_rank_steps().build("two", sizes="..1KB", author="Ada")
     assert [step.text for step in built.schedule.steps if step.rank == 1] == [
         "send input[0+1] to 0/0",
@@ -272,7 +272,7 @@ def test_mistakes_are_found_where_they_are_made(
     assert message in str(error)
 
 
-def test_what_does_not_reduce_says_so() -> None:
+def test_a_copy_that_does_not_reduce_is_refused() -> None:
     made = pl.algorithm("all_gather", ranks=2)(lambda c: c.input(0).reduce_to(1))
     assert "all_gather adds nothing up" in str(error_of(lambda: made.build("x")))
 
@@ -280,7 +280,7 @@ def test_what_does_not_reduce_says_so() -> None:
 def test_shapes_that_there_are_not_are_refused() -> None:
     with pytest.raises(pccl.InvalidArgumentError, match="'all_dance' is no collective"):
         pl.algorithm("all_dance")  # type: ignore[arg-type]
-    with pytest.raises(pccl.InvalidArgumentError, match=r"say build\(ranks=...\)"):
+    with pytest.raises(pccl.InvalidArgumentError, match=r"pass build\(ranks=...\)"):
         algorithms.ring.build()
     with pytest.raises(pccl.InvalidArgumentError, match="1 chunks and root 1"):
         pl.algorithm("broadcast", ranks=1, root=1)(lambda c: None).build("x")

@@ -56,7 +56,7 @@ def custom(algo: msccl_xml.Algo) -> str:
 @pytest.mark.parametrize(
     "algo", PROGRAMS, ids=lambda algo: f"{algo.name}-{algo.inplace}-{algo.proto}"
 )
-def test_a_custom_program_is_what_it_is_said_to_be(algo: msccl_xml.Algo, tmp_path: Path) -> None:
+def test_a_custom_program_is_its_declared_collective(algo: msccl_xml.Algo, tmp_path: Path) -> None:
     (tmp_path / "custom.xml").write_text(custom(algo))
     given = pccl.Capsule.from_msccl(tmp_path / "custom.xml", collective=COLLECTIVES[algo.coll])
     assert given == imported(algo.xml(), tmp_path)
@@ -114,7 +114,7 @@ def test_later_attributes_are_the_sizes(tmp_path: Path) -> None:
     assert imported(msccl_xml.ring_all_reduce(2).xml(), tmp_path).sizes == ".."
 
 
-def test_a_file_that_names_no_protocol_asks_for_none(tmp_path: Path) -> None:
+def test_a_file_that_names_no_protocol_requests_none(tmp_path: Path) -> None:
     text = re.sub(r' proto="\w+"', "", msccl_xml.ring_all_reduce(2).xml())
     assert imported(text, tmp_path).protocol == ""
 
@@ -244,11 +244,11 @@ def test_what_is_wrong_is_refused_with_its_line(
     text = algo.xml()
     with pytest.raises(pccl.Error) as error:
         imported(text, tmp_path)
-    said = str(error.value)
-    found = re.search(r"algo\.xml:(\d+): ", said)
-    assert found, said
-    assert message in said
-    assert "\n" not in said
+    printed = str(error.value)
+    found = re.search(r"algo\.xml:(\d+): ", printed)
+    assert found, printed
+    assert message in printed
+    assert "\n" not in printed
     line = int(found[1])
     if gpu is not None and step is not None:
         steps = len(algo.blocks[0][0].steps)

@@ -75,7 +75,7 @@ def test_the_protocol_comes_back(protocol: Protocol, proto: str, tmp_path: Path)
     assert imported(capsule, tmp_path).protocol == protocol
 
 
-def test_most_built_in_algorithms_can_be_said() -> None:
+def test_most_built_in_algorithms_can_be_written() -> None:
     capsules = [pl.from_generator(algorithm, kind, 6) for kind, algorithm in BUILT_IN]
     assert sum(has_lists(capsule) for capsule in capsules) < len(capsules) // 2
 

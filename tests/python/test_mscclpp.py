@@ -152,10 +152,13 @@ def test_what_is_counted_twice_is_an_error_at_its_operation(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda v: ops(v, 1).pop(-1), r"gpu \d, threadblock 0, op \d \(signal\): tells gpu 1 what"),
+        (
+            lambda v: ops(v, 1).pop(-1),
+            r"gpu \d, threadblock 0, op \d \(signal\): signals its writes to gpu 1",
+        ),
         (
             lambda v: ops(v, 0).append(dict(ops(v, 0)[1])),
-            r"gpu 0, threadblock 0, op 5 \(put\): writes to gpu 1, and no signal tells it",
+            r"gpu 0, threadblock 0, op 5 \(put\): writes to gpu 1, and sends no signal after it",
         ),
         *[
             (

@@ -68,9 +68,9 @@ def bed(started: TestBed) -> TestBed:
 
 def cluster_of(bed: TestBed, **changes: Any) -> pccl.Cluster:
     """Both switches; ring and pairs use the first alone. ``changes`` are of its entry."""
-    told = bed.description(ranks=4, phases=PHASES)
-    told["switches"][0] |= changes
-    return pccl.Cluster(told)
+    reported = bed.description(ranks=4, phases=PHASES)
+    reported["switches"][0] |= changes
+    return pccl.Cluster(reported)
 
 
 def pairs_in(data: ElementTree.Element) -> set[tuple[int, int]]:
@@ -166,23 +166,23 @@ def test_a_dry_run_is_checked_by_the_server_and_changes_nothing(bed: TestBed) ->
 
 
 def test_both_switches_change_or_none(bed: TestBed) -> None:
-    told = bed.description(ranks=4, phases={"star": {"links": [[0, 1], [0, 2]]}})
-    cluster = pccl.Cluster(told)
+    reported = bed.description(ranks=4, phases={"star": {"links": [[0, 1], [0, 2]]}})
+    cluster = pccl.Cluster(reported)
     assert len(cluster.switch("star").switches) == 2
     assert [each.circuits for each in cluster.show()] == [((1, 2),), ((1, 3),)]
 
 
 def electrical(bed: TestBed, dialect: str) -> pccl.Cluster:
     """An optical switch, and an electrical one at the second server."""
-    told = bed.description(
+    reported = bed.description(
         ranks=4,
         phases={
             "pairs": {"links": [[0, 1], [2, 3], [0, 2]], "duplex": True},
             "dark": {"links": []},
         },
     )
-    told["switches"][1] |= {"kind": "electrical", "dialect": dialect}
-    return pccl.Cluster(told)
+    reported["switches"][1] |= {"kind": "electrical", "dialect": dialect}
+    return pccl.Cluster(reported)
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_one_transaction_over_light_and_packets(
         ),
     ],
 )
-def test_yangcli_reads_what_an_electrical_switch_was_told(
+def test_yangcli_reads_the_commands_of_an_electrical_switch(
     bed: TestBed, dialect: str, entry: str, key: str, leaf: str, value: str
 ) -> None:
     yangcli_data(bed, 1)  # is it there?
@@ -311,7 +311,7 @@ def test_a_server_that_is_gone_is_named_and_nothing_changes(bed: TestBed) -> Non
         cluster.switch("ring")
 
 
-def test_a_server_that_says_nothing_ends_with_the_deadline(bed: TestBed) -> None:
+def test_a_silent_server_ends_with_the_deadline(bed: TestBed) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         cluster = cluster_of(bed, address=f"netconf://nobody@127.0.0.1:{port}")
@@ -320,7 +320,7 @@ def test_a_server_that_says_nothing_ends_with_the_deadline(bed: TestBed) -> None
 
 
 @pytest.mark.parametrize("call", ["show", "switch", "adopt"])
-def test_ctrl_c_is_heard_while_a_server_says_nothing(bed: TestBed, call: str) -> None:
+def test_ctrl_c_works_while_a_server_is_silent(bed: TestBed, call: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         cluster = cluster_of(bed, address=f"netconf://nobody@127.0.0.1:{port}")
@@ -334,7 +334,7 @@ def test_ctrl_c_is_heard_while_a_server_says_nothing(bed: TestBed, call: str) ->
 @pytest.mark.parametrize(
     "words", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"SSH-2.0-x\r\n" + 999 * b"\0"]
 )
-def test_what_speaks_no_ssh_is_named(bed: TestBed, words: bytes) -> None:
+def test_a_server_without_ssh_is_named(bed: TestBed, words: bytes) -> None:
     with socket.create_server(("127.0.0.1", 0)) as stranger:
 
         def answer() -> None:
@@ -356,10 +356,10 @@ def test_what_speaks_no_ssh_is_named(bed: TestBed, words: bytes) -> None:
 def test_what_dies_after_its_commit_is_brought_back(bed: TestBed) -> None:
     """With another switch: both end as they were, though one lost what it had."""
     phases = {"one": {"links": [[0, 1], [0, 2]]}, "two": {"links": [[1, 0], [1, 2]]}}
-    told = bed.description(ranks=4, phases=phases)
-    for each in told["switches"]:
+    reported = bed.description(ranks=4, phases=phases)
+    for each in reported["switches"]:
         each |= {"settle_ms": 1000}
-    cluster = pccl.Cluster(told)
+    cluster = pccl.Cluster(reported)
     cluster.switch("one", adopt=True)
     before = [each.circuits for each in cluster.show()]
 
@@ -438,7 +438,7 @@ def candidate_of(bed: TestBed) -> set[tuple[int, int]]:
         return pairs_in(ElementTree.fromstring(session.get_config("candidate").data_xml))
 
 
-def test_a_candidate_that_was_left_edited_is_told_and_cleared_on_demand(bed: TestBed) -> None:
+def test_a_candidate_that_was_left_edited_is_reported_and_cleared_on_demand(bed: TestBed) -> None:
     cluster = cluster_of(bed)
     cluster.switch("ring")
     left_edited(bed)
@@ -478,22 +478,22 @@ def test_what_a_controller_had_prepared_when_it_died_is_in_nobodys_way(bed: Test
 
 def test_a_switch_that_restarts_keeps_its_circuits_where_they_are_copied(bed: TestBed) -> None:
     server = bed.servers[1]
-    told = bed.description(ranks=4, phases=PHASES)
-    told["switches"] = [told["switches"][1]]
-    told["devices"] = [{"ports": {"ocs1": rank + 1}} for rank in range(4)]
+    reported = bed.description(ranks=4, phases=PHASES)
+    reported["switches"] = [reported["switches"][1]]
+    reported["devices"] = [{"ports": {"ocs1": rank + 1}} for rank in range(4)]
     server.stop()
     server.start(keeps_startup=True)
     try:
-        cluster = pccl.Cluster(told)
+        cluster = pccl.Cluster(reported)
         assert cluster.switch("ring", adopt=True).switches[0].startup == "not copied"
-        told["switches"][0]["copy_to_startup"] = True
-        cluster = pccl.Cluster(told)
+        reported["switches"][0]["copy_to_startup"] = True
+        cluster = pccl.Cluster(reported)
         assert cluster.switch("pairs").switches[0].startup == "copied"
         server.stop()
         server.start(keeps_startup=True)
         assert others_read(bed, 1) == PAIRS
-        assert pccl.Cluster(told).phase_shown() == "pairs"
-        pccl.Cluster(told).switch("dark")
+        assert pccl.Cluster(reported).phase_shown() == "pairs"
+        pccl.Cluster(reported).switch("dark")
     finally:
         server.stop()
         server.start()
@@ -526,9 +526,9 @@ def _descriptors() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-def test_the_audit_log_tells_each_request(bed: TestBed, tmp_path: Path) -> None:
-    told = bed.description(ranks=4, phases=PHASES) | {"audit": str(tmp_path / "audit.jsonl")}
-    pccl.Cluster(told).switch("ring")
+def test_the_audit_log_has_each_request(bed: TestBed, tmp_path: Path) -> None:
+    reported = bed.description(ranks=4, phases=PHASES) | {"audit": str(tmp_path / "audit.jsonl")}
+    pccl.Cluster(reported).switch("ring")
     begin, end = map(json.loads, (tmp_path / "audit.jsonl").read_text().splitlines())
     assert begin["event"] == "begin"
     assert begin["switches"][0]["to"] == [list(pair) for pair in sorted(RING)]

@@ -78,7 +78,7 @@ def test_the_plugin_is_copied_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert (folder / nixl.PLUGIN).read_bytes() == b"new"
 
 
-def test_where_nixl_is_not_installed_one_line_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_nixl_one_line_reports_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nixl, "PACKAGES", ("nixl-of-nobody",))
     with pytest.raises(ValueError, match="nixl-of-nobody is installed here"):
         nixl.plugin_folders()

@@ -74,7 +74,7 @@ def test_a_slice_is_read_and_the_notification_follows(pair, transports):
     assert a.peers() == ["decode-3"]
 
 
-def test_messages_with_tags_go_where_their_receives_say(pair):
+def test_messages_with_tags_go_to_their_receives(pair):
     a, b = pair
     a.load(b.connection_info())
     there, here = random_bytes(1), random_bytes(2)
@@ -175,7 +175,7 @@ def test_errors_name_the_peer_that_the_call_was_with(pair):
     assert other.value.peer is None
 
 
-def test_a_peer_is_accepted_and_says_what_it_has_published(pair):
+def test_a_peer_is_accepted_and_lists_its_published_memory(pair):
     a, b = pair
     cache, mine = random_bytes(1), random_bytes(2)
     memory, local = a.register(cache), b.register(mine)
@@ -270,7 +270,7 @@ def test_strided_blocks_are_columns(pair):
     np.testing.assert_array_equal(theirs, expected)
 
 
-def test_what_is_wrong_is_said_before_anything_moves(pair):
+def test_faults_are_reported_before_anything_moves(pair):
     a, b = pair
     remote, local = imported(a, b, a.register(random_bytes(1))), b.register(random_bytes(2))
     for wrong in [slice(0, NBYTES + 1), slice(-1, None), slice(5, 4), slice(0, 10, 2)]:
@@ -619,14 +619,14 @@ def test_a_soak_sees_a_byte_that_is_wrong_and_a_word_that_is_lost():
         soaker.settle()
         assert soaker.tally.wrong == 1
         soaker.life.expected[12345] ^= 1
-        soaker.life.heard = lambda: 2
+        soaker.life.received_notifications = lambda: 2
         soaker.settle()
         assert soaker.tally.wrong == 2
         soaker.life.kill()
 
 
 @pytest.mark.parametrize("sockets", [1, 5])
-def test_as_many_sockets_as_asked_for_carry_what_a_session_sends(sockets: int) -> None:
+def test_the_requested_number_of_sockets_carries_a_sessions_data(sockets: int) -> None:
     with (
         p2p.Session("a", transports="tcp", tcp_sockets=sockets) as a,
         p2p.Session("b", transports="tcp", tcp_sockets=sockets) as b,

@@ -83,7 +83,7 @@ def test_a_life_withdraws_its_own_entry_alone(store):
         assert new.names() == ["prefill-0"]
 
 
-def test_what_is_not_there_or_is_no_entry_is_told(store):
+def test_missing_and_malformed_entries_are_reported(store):
     with p2p.Session("a") as a, p2p.Session("b") as b:
         directory = p2p.Directory(b, store)
         with pytest.raises(pccl.TimeoutError, match='session "a" has no entry'):
@@ -231,7 +231,7 @@ def test_threads_share_a_store(url):
         assert each.keys() == names
 
 
-def test_what_a_rendezvous_store_does_not_take_is_told(url, tmp_path):
+def test_values_that_a_rendezvous_store_refuses_are_reported(url, tmp_path):
     with pytest.raises(pccl.TimeoutError):
         p2p.RendezvousStore(url, timeout=0.1)
     store = p2p.RendezvousStore(url, host=True)
@@ -291,7 +291,7 @@ def test_a_store_that_lost_its_lease_puts_its_keys_again(etcd):
     assert p2p.EtcdStore(etcd, prefix="lost/").keys() == []
 
 
-def test_a_store_of_torch_that_has_gone_is_told():
+def test_a_store_of_torch_that_has_gone_is_reported():
     distributed = pytest.importorskip("torch.distributed")
     server = distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     client = distributed.TCPStore("127.0.0.1", server.port, is_master=False)
@@ -309,7 +309,7 @@ def test_a_store_of_torch_that_has_gone_is_told():
             call()
 
 
-def test_an_etcd_that_is_not_there_is_told():
+def test_a_missing_etcd_is_reported():
     port = free_port()
     store = p2p.EtcdStore(f"http://127.0.0.1:{port}", timeout=1.0)
     with pytest.raises(pccl.UnavailableError, match=f"etcd at http://127.0.0.1:{port} does not"):

@@ -202,10 +202,10 @@ def in_child(body: Callable[[], Any]) -> Any:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(CHILD_LIMIT_S)
         try:
-            said = json.dumps(body())
+            output = json.dumps(body())
         except BaseException as error:  # the parent reads of it
-            said = json.dumps(f"{type(error).__name__}: {error}")
-        os.write(writer, said.encode())
+            output = json.dumps(f"{type(error).__name__}: {error}")
+        os.write(writer, output.encode())
         os._exit(0)
     os.close(writer)
     with os.fdopen(reader, "rb") as pipe:
@@ -278,9 +278,9 @@ def test_a_child_takes_no_words_of_a_parent_that_is_slow(world):
     assert in_child(take) == 0
     for word in words[100:]:
         world.a.notify("b", word)
-    heard: list[bytes] = []
-    while len(heard) < len(words):
+    received: list[bytes] = []
+    while len(received) < len(words):
         some = world.b.notifications(PATIENCE)
-        assert some, f"{len(heard)} words of {len(words)}"
-        heard += [each.payload for each in some]
-    assert heard == words
+        assert some, f"{len(received)} words of {len(words)}"
+        received += [each.payload for each in some]
+    assert received == words

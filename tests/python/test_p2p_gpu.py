@@ -59,7 +59,7 @@ def test_memory_of_the_host_is_none_of_a_gpu() -> None:
         assert gpu_memory_of(buffer) is None
 
 
-def test_without_cuda_a_session_says_so_in_one_line() -> None:
+def test_without_cuda_a_session_reports_it_in_one_line() -> None:
     if pytest.importorskip("torch").cuda.is_available():
         pytest.skip("this machine has a GPU")
     with p2p.Session("alone", transports="shm") as session:
@@ -116,6 +116,6 @@ def test_reads_into_memory_of_the_host_keep_no_order_of_streams() -> None:
         b.post_read(plan).wait(20)
 
 
-def test_memory_says_where_it_is() -> None:
+def test_memory_has_its_device() -> None:
     with p2p.Session("one", transports="shm") as session:
         assert session.allocate(64).device == "cpu"

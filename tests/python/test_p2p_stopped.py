@@ -32,9 +32,9 @@ def write_on(pipe: Connection, info: bytes) -> None:
         session.load(info)
         mine = session.register(np.full(NBYTES, 9, np.uint8))
         pipe.send(os.getpid())
-        while (told := pipe.recv()) is not None:
-            remote = session.import_memory("owner", told)
-            starts = np.random.default_rng(len(told)).permutation(NBYTES // BLOCK) * BLOCK
+        while (reported := pipe.recv()) is not None:
+            remote = session.import_memory("owner", reported)
+            starts = np.random.default_rng(len(reported)).permutation(NBYTES // BLOCK) * BLOCK
             scattered = np.stack([starts, np.full(starts.size, BLOCK)], axis=1)
             plan = session.prepare(mine, scattered, remote, scattered)
             try:

@@ -58,7 +58,7 @@ def test_torch_finds_the_backend_by_entry_point(group: str) -> None:
     assert [entry.value for entry in entries] == ["pccl._autoload:register"]
 
 
-def test_torch_knows_the_backend_without_an_import_of_pccl() -> None:
+def test_torch_has_the_backend_without_an_import_of_pccl() -> None:
     code = "import torch.distributed as dist; print('pccl' in dist.Backend.backend_list)"
     assert python(code) == "True"
 
@@ -131,30 +131,30 @@ def test_installed_wheel_runs_a_collective(wheel: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_build_by_cmake_says_all_that_is_missing_at_once(tmp_path: Path) -> None:
+def test_a_build_by_cmake_lists_all_missing_packages_at_once(tmp_path: Path) -> None:
     venv.create(tmp_path / "venv", with_pip=False)
     bare = tmp_path / "venv" / "bin" / "python"
     switches = [f"-DPython_EXECUTABLE={bare}", "-DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON"]
     done = run("cmake", "-S", REPOSITORY, "-B", tmp_path / "build", *switches)
     assert done.returncode != 0
-    (said,) = re.findall(r"pccl cannot be built here; missing are:\n(?:   .+\n)+", done.stderr)
-    assert "torch, which must be installed first: pip install torch==" in said
-    assert "openssl/evp.h: apt-get install libssl-dev, or set PCCL_DEPS_DIR" in said
+    (printed,) = re.findall(r"pccl cannot be built here; missing are:\n(?:   .+\n)+", done.stderr)
+    assert "torch, which must be installed first: pip install torch==" in printed
+    assert "openssl/evp.h: apt-get install libssl-dev, or set PCCL_DEPS_DIR" in printed
 
 
 @pytest.mark.slow
-def test_a_build_by_pip_says_all_that_is_missing_at_once(tmp_path: Path) -> None:
+def test_a_build_by_pip_lists_all_missing_packages_at_once(tmp_path: Path) -> None:
     venv.create(tmp_path / "venv", with_pip=False)
     bare = tmp_path / "venv" / "bin" / "python"
     pip = [sys.executable, "-m", "pip", "--python", bare, "install"]
     done = run(*pip, REPOSITORY, "--no-build-isolation", "--no-deps", "--no-index")
     assert done.returncode != 0
-    said = done.stdout + done.stderr
-    assert "Traceback" not in said
-    assert f"pccl cannot be built with {bare}; missing are:" in said
-    assert "  scikit-build-core: pip install scikit-build-core" in said
-    assert "  torch: pip install torch==" in said
-    assert "then: pip install . --no-build-isolation" in said
+    printed = done.stdout + done.stderr
+    assert "Traceback" not in printed
+    assert f"pccl cannot be built with {bare}; missing are:" in printed
+    assert "  scikit-build-core: pip install scikit-build-core" in printed
+    assert "  torch: pip install torch==" in printed
+    assert "then: pip install . --no-build-isolation" in printed
 
 
 @pytest.fixture
@@ -163,7 +163,7 @@ def build_backend(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return importlib.import_module("pccl_build")
 
 
-def test_who_has_to_install_something_hears_of_headers_too(
+def test_the_list_of_missing_packages_includes_headers(
     build_backend: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "include" / "fmt").mkdir(parents=True)
@@ -201,13 +201,13 @@ def test_torch_is_needed_unless_it_is_left_out(
     )
     monkeypatch.setattr(build_backend, "_is_installed", lambda _: False)
     assert [line.split(":")[0] for line in build_backend.missing(settings)] == needed
-    asked = build_backend.get_requires_for_build_wheel(settings)
-    assert [each.split(">")[0] for each in asked][1:] == [
+    requested = build_backend.get_requires_for_build_wheel(settings)
+    assert [each.split(">")[0] for each in requested][1:] == [
         name for name in needed if name != "torch"
     ]
 
 
-def test_torch_that_pip_hides_is_not_said_to_be_missing(
+def test_torch_that_pip_hides_is_not_reported_as_missing(
     build_backend: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """As where pip isolates the build: it has brought scikit-build-core, for this build alone."""

@@ -46,41 +46,41 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("soon")
-def test_a_slow_switch_tells_how_far_each_device_is() -> None:
-    told: list[PhaseProgress] = []
-    result = pccl.Cluster(described(2500)).switch("star", progress=told.append)
+def test_a_slow_switch_shows_the_progress_of_each_device() -> None:
+    reported: list[PhaseProgress] = []
+    result = pccl.Cluster(described(2500)).switch("star", progress=reported.append)
     assert result.outcome == "switched"
-    settling = next(each for each in told if each.switches[0].state == "settling")
+    settling = next(each for each in reported if each.switches[0].state == "settling")
     assert settling.part == "commit"
     assert [each.name for each in settling.switches] == ["ocs0", "ocs1"]
-    assert [each.seconds for each in told] == sorted(each.seconds for each in told)
+    assert [each.seconds for each in reported] == sorted(each.seconds for each in reported)
     assert str(settling).startswith("star, ")
     assert str(settling).endswith(" s: ocs0 settling, ocs1 settling")
     # The end is told, too.
-    assert told[-1].part == "release"
-    assert {each.state for each in told[-1].switches} == {"unlocked"}
+    assert reported[-1].part == "release"
+    assert {each.state for each in reported[-1].switches} == {"unlocked"}
 
 
-def test_what_is_not_slow_tells_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_quick_switch_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_progress, "SOON_S", 600.0)
-    told: list[PhaseProgress] = []
-    pccl.Cluster(described(300)).switch("ring", progress=told.append)
-    assert told == []
+    reported: list[PhaseProgress] = []
+    pccl.Cluster(described(300)).switch("ring", progress=reported.append)
+    assert reported == []
 
 
 @pytest.mark.usefixtures("soon")
-def test_a_roll_back_is_told() -> None:
-    told: list[PhaseProgress] = []
+def test_a_roll_back_is_reported() -> None:
+    reported: list[PhaseProgress] = []
 
     def interrupt(progress: PhaseProgress) -> None:
-        if not told and progress.part == "commit":
+        if not reported and progress.part == "commit":
             signal.raise_signal(signal.SIGINT)
-        told.append(progress)
+        reported.append(progress)
 
     with pytest.raises(KeyboardInterrupt):
         pccl.Cluster(described(600_000)).switch("star", progress=interrupt)
-    assert told[-1].part == "release"
-    assert {each.fault for each in told[-1].switches} == {""}
+    assert reported[-1].part == "release"
+    assert {each.fault for each in reported[-1].switches} == {""}
 
 
 @pytest.mark.usefixtures("soon")
@@ -88,10 +88,10 @@ def test_progress_that_fails_does_not_end_the_switch(monkeypatch: pytest.MonkeyP
     failed: list[Any] = []
     monkeypatch.setattr(threading, "excepthook", failed.append)
 
-    def tell(_progress: PhaseProgress) -> None:
+    def show(_progress: PhaseProgress) -> None:
         raise ZeroDivisionError
 
-    assert pccl.Cluster(described(2500)).switch("ring", progress=tell).outcome == "switched"
+    assert pccl.Cluster(described(2500)).switch("ring", progress=show).outcome == "switched"
     assert [each.exc_type for each in failed] == [ZeroDivisionError]
 
 
@@ -133,8 +133,8 @@ def test_the_command_shows_it_on_a_terminal_until_ctrl_c(tmp_path: Path) -> None
 def test_the_command_shows_nothing_elsewhere(tmp_path: Path) -> None:
     slow = command(tmp_path, 1500)
     done = subprocess.run(slow, capture_output=True, text=True, check=True, timeout=120)
-    (told,) = done.stderr.splitlines()
-    assert "its fabric is in this process" in told
+    (reported,) = done.stderr.splitlines()
+    assert "its fabric is in this process" in reported
     assert done.stdout.startswith("star: switched, ")
 
 
@@ -172,14 +172,14 @@ def test_a_job_shows_that_ranks_are_waited_for(tmp_path: Path) -> None:
     def body(comm: pccl.Communicator) -> list[str]:
         waiting: list[str] = []
 
-        def tell(progress: PhaseProgress) -> None:
+        def show(progress: PhaseProgress) -> None:
             if progress.part == "drain":
                 waiting.append(str(progress))
                 was_shown.touch()
 
         while comm.rank == 1 and not was_shown.exists():
             time.sleep(0.01)
-        pccl.switch_phase("ring", timeout=60.0, progress=tell)
+        pccl.switch_phase("ring", timeout=60.0, progress=show)
         return waiting
 
     cluster = pccl.Cluster({"devices": [{}] * 2, "phases": {"ring": {"links": "ring"}}})

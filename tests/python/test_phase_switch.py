@@ -40,11 +40,11 @@ def run(body: Any, *args: object, ranks: int = RANKS) -> list[Any]:
     return results
 
 
-def tell(folder: Path, what: object) -> None:
+def report(folder: Path, what: object) -> None:
     (folder / str(what)).touch()
 
 
-def await_told(folder: Path, *what: object) -> None:
+def await_notified(folder: Path, *what: object) -> None:
     """Wait until ranks have told all of it, which is no call of the library."""
     while not all((folder / str(each)).exists() for each in what):
         time.sleep(0.01)
@@ -75,20 +75,20 @@ def test_collectives_follow_the_phase(transports: str) -> None:
             result = pccl.switch_phase(phase)
             gathered = np.empty(RANKS * 3)
             comm.all_gather(gathered, np.full(3, float(comm.rank)))
-            told = np.full(5, float(comm.rank))
-            comm.broadcast(told, root=2)
+            reported = np.full(5, float(comm.rank))
+            comm.broadcast(reported, root=2)
             ways = {way.over for way in comm.explain("all_reduce", 8000)}
-            seen.append([phase, result.outcome, total(comm), gathered.tolist(), told[0], ways])
+            seen.append([phase, result.outcome, total(comm), gathered.tolist(), reported[0], ways])
             assert pccl.phases.current_phase() == phase
         return seen
 
     for seen in run(body):
         assert seen[0] is None
-        for phase, outcome, summed, gathered, told, ways in seen[1:]:
+        for phase, outcome, summed, gathered, reported, ways in seen[1:]:
             assert (phase, outcome) == (phase, "switched")
             assert summed == expected([0, 1, 2, 3])
             assert gathered == np.repeat(np.arange(4.0), 3).tolist()
-            assert told == 2.0
+            assert reported == 2.0
             assert ways == {"links"}
 
 
@@ -186,7 +186,7 @@ def test_a_phase_that_cannot_be_used_is_refused_before_anything_is_switched(
         assert (current, summed) == ("ring", expected([0, 1, 2, 3]))
 
 
-def test_ranks_that_want_different_phases_hear_of_both() -> None:
+def test_ranks_that_request_different_phases_get_both_names() -> None:
     def body(comm: pccl.Communicator) -> list[Any]:
         kind, reason = failure_of("pairs" if comm.rank == 2 else "ring")
         pccl.switch_phase("ring")
@@ -203,9 +203,9 @@ def test_a_rank_that_does_not_come_is_named_and_may_come_again(
 ) -> None:
     def body(comm: pccl.Communicator) -> list[Any]:
         if comm.rank == 3:
-            await_told(tmp_path, 0, 1, 2)
+            await_notified(tmp_path, 0, 1, 2)
         kind, reason = failure_of("ring", timeout=3.0)
-        tell(tmp_path, comm.rank)
+        report(tmp_path, comm.rank)
         pccl.switch_phase("ring", timeout=20.0)
         return [kind, reason, total(comm)]
 
@@ -218,9 +218,9 @@ def test_a_rank_that_does_not_come_is_named_and_may_come_again(
 def test_the_controller_that_does_not_come_is_named(tmp_path: Path) -> None:
     def body(comm: pccl.Communicator) -> list[Any]:
         if comm.rank == 0:
-            await_told(tmp_path, 1, 2, 3)
+            await_notified(tmp_path, 1, 2, 3)
         failures = [failure_of("ring", timeout=2.0) for _ in range(1 if comm.rank == 0 else 2)]
-        tell(tmp_path, comm.rank)
+        report(tmp_path, comm.rank)
         pccl.switch_phase("ring", timeout=20.0)
         return [failures, total(comm)]
 
@@ -320,15 +320,13 @@ def test_a_collective_on_one_rank_is_no_switch() -> None:
         assert "rank 0 switches to phase ring but rank 1 runs all_reduce #2" in reason
 
 
-def test_who_comes_when_others_have_left_hears_who_disagreed(
-    transports: str, tmp_path: Path
-) -> None:
+def test_a_late_rank_receives_the_disagreement(transports: str, tmp_path: Path) -> None:
     """Rank 1 calls something else, and rank 2 only when nobody is left to ask."""
 
     def body(comm: pccl.Communicator) -> tuple[str, str]:
         total(comm)
         if comm.rank == 2:
-            await_told(tmp_path, 0, 3)
+            await_notified(tmp_path, 0, 3)
         try:
             if comm.rank == 1:
                 comm.all_reduce(np.ones(4), timeout=20.0)
@@ -339,7 +337,7 @@ def test_who_comes_when_others_have_left_hears_who_disagreed(
         finally:
             if comm.rank in {0, 3}:
                 comm.shutdown()
-                tell(tmp_path, comm.rank)
+                report(tmp_path, comm.rank)
         return "", ""
 
     for kind, reason in run(body):
@@ -440,12 +438,14 @@ def test_a_rank_that_is_interrupted_takes_all_back(who: int, late: int, tmp_path
     def body(comm: pccl.Communicator) -> list[Any]:
         pccl.switch_phase("ring")
         if comm.rank == late:
-            await_told(tmp_path, who)
+            await_notified(tmp_path, who)
         wait = interrupted if comm.rank == who else failure_of
         kind, reason = wait("both_ways", 0.5 if comm.rank == who else 20.0)
         phase = pccl.phases.current_phase()
-        tell(tmp_path, comm.rank)
-        await_told(tmp_path, *range(RANKS))  # who calls again at once does not say why it gave up
+        report(tmp_path, comm.rank)
+        await_notified(
+            tmp_path, *range(RANKS)
+        )  # who calls again at once does not say why it gave up
         pccl.switch_phase("both_ways", timeout=20.0)
         return [kind, reason, phase, total(comm)]
 
@@ -506,11 +506,11 @@ def test_a_rank_that_aborts_is_lost_to_those_who_switch(tmp_path: Path) -> None:
         pccl.switch_phase("ring")
         if comm.rank == 2:
             comm.abort()
-            await_told(tmp_path, 0, 1, 3)
+            await_notified(tmp_path, 0, 1, 3)
             return []
-        told = failure_of("both_ways", timeout=20.0)
-        tell(tmp_path, comm.rank)
-        return list(told)
+        reported = failure_of("both_ways", timeout=20.0)
+        report(tmp_path, comm.rank)
+        return list(reported)
 
     for kind, reason in [each for each in run(body) if each]:
         assert kind == "PeerLostError"

@@ -66,7 +66,7 @@ def test_reads_yaml_and_json_alike(file: Path, tmp_path: Path) -> None:
         ("a: &x [1]\nb: *x", r"has an alias \(\*name\): write it out"),
         ("- 1", "must be a mapping of keys to values"),
         ("1: 2", "must be a mapping of keys to values"),
-        ("phase: {}", r"phase: is no key that is known here; did you mean phases\?"),
+        ("phase: {}", r"phase: is no known key; did you mean phases\?"),
         ("a: !!python/object:os.system {}", "cannot be read: could not determine a constructor"),
         ("devices: [{rank: 1}]", "0 is missing"),
         ("{}", "devices: must list the ranks' devices: it has none"),
@@ -75,7 +75,7 @@ def test_reads_yaml_and_json_alike(file: Path, tmp_path: Path) -> None:
         ("".join(" " * i + "a:\n" for i in range(100)), "is nested deeper than 16"),
     ],
 )
-def test_says_what_is_wrong_with_a_file(tmp_path: Path, text: str, message: str) -> None:
+def test_a_wrong_file_is_refused_with_the_reason(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "c.yaml"
     path.write_text(text)
     with pytest.raises(pccl.InvalidArgumentError, match=message) as refused:
@@ -237,9 +237,9 @@ def test_the_audit_log_survives_a_full_disk(file: Path, tmp_path: Path) -> None:
     with files_of_at_most(2 * len(begin + end) - 40):  # end is: it is done, and told
         result = cluster.switch("pairs")
         assert (result.outcome, cluster.current) == ("switched", "pairs")
-        assert "the audit log lacks what was done" in result.unrecorded
+        assert "the audit log lacks this change" in result.unrecorded
         assert result.unrecorded in repr(result)
-        with pytest.raises(pccl.Error, match="lacks what was done"):
+        with pytest.raises(pccl.Error, match="lacks this change"):
             cluster.switch("ring")
         assert cluster.current == "pairs"
     assert cluster.switch("ring").unrecorded == ""
@@ -286,11 +286,11 @@ def test_the_command_fails_where_the_audit_log_lacks_what_it_did(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120
     )
     assert done.stdout.startswith("pairs: switched, ")
-    assert "the audit log lacks what was done" in done.stderr
+    assert "the audit log lacks this change" in done.stderr
     assert done.returncode == 2
 
 
-def test_watching_tells_what_has_changed_against_what_is_meant(file: Path) -> None:
+def test_watching_reports_changes_against_the_expected_phase(file: Path) -> None:
     cluster = pccl.Cluster.load(file)
     cluster.switch("ring")
     changes = cluster.watch(interval=0.001)
@@ -316,8 +316,8 @@ def test_watching_leaves_switches_with_an_address_alone_between_looks(
         "accept_any_host_key": True,
         "key_file": "/nowhere",
     }
-    told = {"devices": [{"ports": {"s": 1}}, {"ports": {"s": 2}}], "switches": [switch]}
-    cluster = pccl.Cluster(told | {"phases": {"a": {"links": [[0, 1]]}}})
+    reported = {"devices": [{"ports": {"s": 1}}, {"ports": {"s": 2}}], "switches": [switch]}
+    cluster = pccl.Cluster(reported | {"phases": {"a": {"links": [[0, 1]]}}})
     faults: list[str] = []
     monkeypatch.setattr(cluster, "show", lambda timeout: Table([Sight("s", (), faults.pop())]))
     for interval, rest in [(0.1, 2.0), (5.0, 5.0)]:
@@ -328,7 +328,7 @@ def test_watching_leaves_switches_with_an_address_alone_between_looks(
         assert rests.pop() == rest
 
 
-def test_watching_wants_to_know_what_is_meant(file: Path) -> None:
+def test_watching_requires_the_expected_phase(file: Path) -> None:
     cluster = pccl.Cluster.load(file)
     with pytest.raises(pccl.MismatchError, match="name the one that is meant"):
         next(cluster.watch())

@@ -110,10 +110,10 @@ def test_every_channel_is_drawn_in_its_colour(name: str) -> None:
 
 
 def test_gpus_and_hosts_are_named() -> None:
-    said = {text for text, _ in Drawn(subject_of("dgx1v ring 2")).letters()}
-    assert {str(gpu) for gpu in range(8)} <= said
-    assert any("net0 in" in text for text in said)
-    said = {text for text, _ in Drawn(subject_of("dgx1v")).letters()}
-    assert {"gpu0", "gpu7", "nic3", "net3", "cpu1", "NVL 20 to 40"} <= said
-    said = {text for text, _ in Drawn(subject_of("many_hosts")).letters()}
-    assert any("12 hosts, 1200 ranks" in text and "4 hosts not shown" in text for text in said)
+    output = {text for text, _ in Drawn(subject_of("dgx1v ring 2")).letters()}
+    assert {str(gpu) for gpu in range(8)} <= output
+    assert any("net0 in" in text for text in output)
+    output = {text for text, _ in Drawn(subject_of("dgx1v")).letters()}
+    assert {"gpu0", "gpu7", "nic3", "net3", "cpu1", "NVL 20 to 40"} <= output
+    output = {text for text, _ in Drawn(subject_of("many_hosts")).letters()}
+    assert any("12 hosts, 1200 ranks" in text and "4 hosts not shown" in text for text in output)

@@ -104,7 +104,7 @@ def test_a_signal_is_named() -> None:
         pccl.run(die, ranks=2)
 
 
-def test_an_end_after_the_function_is_told_as_that() -> None:
+def test_an_end_after_the_function_is_reported_as_that() -> None:
     def end_later(comm: pccl.Communicator) -> int:
         import atexit
 
@@ -162,9 +162,7 @@ def test_one_line_names_the_rank_that_failed(tmp_path: Path, how: str) -> None:
         (3, "time.sleep(0 if rank == 2 else 600)", "; rank 0 was ended 1 s later"),
     ],
 )
-def test_the_line_tells_what_became_of_the_others(
-    tmp_path: Path, ranks: int, rest: str, told: str
-) -> None:
+def test_the_line_reports_the_other_ranks(tmp_path: Path, ranks: int, rest: str, told: str) -> None:
     script = script_of(
         tmp_path,
         "import os, sys, time\n"
@@ -583,7 +581,7 @@ def test_ranks_meet_where_there_is_ipv6_alone(tmp_path: Path) -> None:
     assert done.stdout == "[0, 1]\n", done.stderr
 
 
-def test_a_host_without_loopback_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_without_loopback_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     elsewhere = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
     monkeypatch.setattr(rank_processes, "_LOOPBACKS", elsewhere)
     with pytest.raises(

@@ -34,7 +34,7 @@ def test_a_descriptor_does_not_show_its_bytes() -> None:
     assert str(descriptor) == repr(descriptor)
 
 
-def test_errors_show_whom_they_blame() -> None:
+def test_errors_show_the_blamed_rank() -> None:
     assert repr(pccl.PeerLostError("gone")) == "PeerLostError('gone')"
     lost = pccl.PeerLostError("gone", 3, "node7", 41)
     assert repr(lost) == "PeerLostError('gone', rank=3, host='node7', pid=41)"

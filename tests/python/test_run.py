@@ -51,7 +51,7 @@ def fail_on_rank_1(comm: pccl.Communicator) -> None:
     comm.all_reduce(np.ones(4))
 
 
-def test_the_rank_that_failed_is_told_with_its_traceback() -> None:
+def test_the_rank_that_failed_is_named_with_its_traceback() -> None:
     with pytest.raises(pccl.launch.RankError) as raised:
         pccl.run(fail_on_rank_1, ranks=3)
     assert raised.value.rank == 1
@@ -75,11 +75,11 @@ def test_a_function_of_a_script_fails_at_its_file_and_line(tmp_path: Path) -> No
     )
     assert "rank 0 raised ZeroDivisionError" in done.stderr
     for place in ("step", "<lambda>"):
-        said = f'  File "{script}", line 3, in {place}\n    return (lambda: 1 // comm.rank)()\n'
-        assert said in done.stderr
+        output = f'  File "{script}", line 3, in {place}\n    return (lambda: 1 // comm.rank)()\n'
+        assert output in done.stderr
 
 
-def test_a_rank_that_just_ends_is_told() -> None:
+def test_a_rank_that_just_ends_is_reported() -> None:
     def end(comm: pccl.Communicator) -> None:
         if comm.rank == 0:
             os._exit(3)
@@ -107,7 +107,7 @@ def test_a_rank_that_hangs_ends_with_the_others(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_timeout_names_who_still_ran() -> None:
+def test_the_timeout_names_the_running_ranks() -> None:
     def sleep(comm: pccl.Communicator) -> None:
         time.sleep(600 if comm.rank == 1 else 0)
 

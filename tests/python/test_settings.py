@@ -78,7 +78,9 @@ def start() -> str:
     return "ok"
 
 
-def _child(environment: Mapping[str, str], body: Callable[[], str], said: SimpleQueue[str]) -> None:
+def _child(
+    environment: Mapping[str, str], body: Callable[[], str], output: SimpleQueue[str]
+) -> None:
     for name in list(os.environ):
         if name.startswith(("PCCL_", "NCCL_")):
             del os.environ[name]
@@ -86,23 +88,23 @@ def _child(environment: Mapping[str, str], body: Callable[[], str], said: Simple
     with contextlib.suppress(OSError):  # whatever is printed is not looked at
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     try:
-        said.put(body())
+        output.put(body())
     except Exception as error:
-        said.put(f"{type(error).__name__}: {error}")
+        output.put(f"{type(error).__name__}: {error}")
 
 
 def in_process(environment: Mapping[str, str], body: Callable[[], str] = start) -> str:
     """Return what it gave, or the error that it raised, in a process with these variables."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["numpy", "pccl._core"])
-    said: SimpleQueue[str] = context.SimpleQueue()
-    process = context.Process(target=_child, args=(dict(environment), body, said))
+    output: SimpleQueue[str] = context.SimpleQueue()
+    process = context.Process(target=_child, args=(dict(environment), body, output))
     process.start()
     process.join(PATIENCE_S)
     try:
         assert process.exitcode is not None, f"held for {PATIENCE_S} s by {environment}"
         assert process.exitcode == 0
-        return said.get()
+        return output.get()
     finally:
         process.kill()
 
@@ -132,15 +134,15 @@ def test_what_cannot_be_used_ends_the_start(
     name: str, make: Callable[[Path], str], tmp_path: Path
 ) -> None:
     value = make(tmp_path)
-    said = in_process({**private(tmp_path), name: value})
+    output = in_process({**private(tmp_path), name: value})
     may_be_missing = {"PCCL_TUNING_FILE", "PCCL_COSTS_FILE"}
     fits = (make is directory and name in FOLDERS) or (make is missing and name in may_be_missing)
     if fits:
-        assert said == "ok"
+        assert output == "ok"
     else:
-        assert name in said
-        assert said.partition(":")[0].endswith("Error")
-        assert "\n" not in said
+        assert name in output
+        assert output.partition(":")[0].endswith("Error")
+        assert "\n" not in output
     if make is pipe:
         assert stat.S_ISFIFO(os.lstat(value).st_mode)
     elif make is directory:
@@ -151,20 +153,20 @@ def test_what_cannot_be_used_ends_the_start(
 @pytest.mark.parametrize("name", OTHERS)
 def test_names_of_nccl_end_it_alike(name: str, make: Callable[[Path], str], tmp_path: Path) -> None:
     value = make(tmp_path)
-    said = in_process({**private(tmp_path), name: value})
-    assert name.removeprefix("NCCL") in said
-    assert value in said
+    output = in_process({**private(tmp_path), name: value})
+    assert name.removeprefix("NCCL") in output
+    assert value in output
 
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_empty_values_count_as_unset_but_for_what_keeps_others_out(
     name: str, tmp_path: Path
 ) -> None:
-    said = in_process({**private(tmp_path), name: ""})
+    output = in_process({**private(tmp_path), name: ""})
     if name in GUARDS:
-        assert said.startswith(f'InvalidArgumentError: {name}="" is not usable: name a file')
+        assert output.startswith(f'InvalidArgumentError: {name}="" is not usable: name a file')
     else:
-        assert said == "ok"
+        assert output == "ok"
 
 
 def open_session() -> str:
@@ -199,8 +201,8 @@ def test_whatever_goes_by_settings_begins_with_them(
         {"PCCL_SECRET_FILE": ""},
         {"PCCL_TCP_SOCKETS": "0"},
     ):
-        said = in_process({**private(tmp_path), **wrong}, body)
-        assert said.startswith("InvalidArgumentError: PCCL_")
+        output = in_process({**private(tmp_path), **wrong}, body)
+        assert output.startswith("InvalidArgumentError: PCCL_")
 
 
 @pytest.mark.parametrize("name", ["PCCL_SECRET_FILE", "PCCL_TRUSTED_KEYS"])
@@ -211,10 +213,10 @@ def test_secrets_and_keys_that_are_none_end_the_start(
     file = tmp_path / "file"
     file.write_text(content)
     file.chmod(0o600)
-    said = in_process({**private(tmp_path), name: str(file)})
-    assert said.startswith("InvalidArgumentError: ")
-    assert name in said
-    assert str(file) in said
+    output = in_process({**private(tmp_path), name: str(file)})
+    assert output.startswith("InvalidArgumentError: ")
+    assert name in output
+    assert str(file) in output
 
 
 @pytest.mark.parametrize("name", ["PCCL_SECRET_FILE", "PCCL_TRUSTED_KEYS"])
@@ -222,9 +224,9 @@ def test_secrets_and_keys_that_others_may_write_end_the_start(name: str, tmp_pat
     file = tmp_path / "file"
     file.write_text("a" * 64)
     file.chmod(0o666)
-    said = in_process({**private(tmp_path), name: str(file)})
-    assert said.startswith("InvalidArgumentError: ")
-    assert "by other users (mode 0666); take that away: chmod 600" in said
+    output = in_process({**private(tmp_path), name: str(file)})
+    assert output.startswith("InvalidArgumentError: ")
+    assert "by other users (mode 0666); take that away: chmod 600" in output
 
 
 def test_blanks_in_lists_are_no_matter(tmp_path: Path) -> None:
@@ -237,9 +239,9 @@ def test_blanks_in_lists_are_no_matter(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["PCCL_SOCKET_IFNAME", "PCCL_MANAGEMENT_IFNAME"])
-def test_an_interface_that_is_not_there_is_told_at_once(name: str, tmp_path: Path) -> None:
-    said = in_process({**private(tmp_path), name: "=eth77"})
-    assert f'{name}: no running network interface fits "=eth77"; there are: ' in said
+def test_a_missing_interface_is_reported_at_once(name: str, tmp_path: Path) -> None:
+    output = in_process({**private(tmp_path), name: "=eth77"})
+    assert f'{name}: no running network interface fits "=eth77"; there are: ' in output
     alone = {name: "=eth77", "PCCL_TRANSPORTS": "shm"}  # which needs none
     assert in_process({**private(tmp_path), **alone}) == "ok"
 
@@ -253,8 +255,8 @@ def test_times_may_be_without_limit(value: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("value", ["nan", "-1", "-inf", "0"])
 @pytest.mark.parametrize("name", ["PCCL_CONNECT_TIMEOUT_MS", "PCCL_PEER_TIMEOUT_MS"])
 def test_times_that_are_none_end_the_start(name: str, value: str, tmp_path: Path) -> None:
-    said = in_process({**private(tmp_path), name: value})
-    assert said.startswith(f'InvalidArgumentError: {name}="{value}" is not usable: use whole ')
+    output = in_process({**private(tmp_path), name: value})
+    assert output.startswith(f'InvalidArgumentError: {name}="{value}" is not usable: use whole ')
 
 
 @pytest.mark.parametrize("target", ["/dev/null", "/dev/stdout", "pipe"])
@@ -265,8 +267,8 @@ def test_dumps_go_to_what_is_no_file(name: str, target: str, tmp_path: Path) -> 
         path = pipe(tmp_path)
         reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     kind = stat.S_IFMT(os.lstat(path).st_mode)
-    said = in_process({**private(tmp_path), name: path}, look_at_machine)
-    assert said == "ok"
+    output = in_process({**private(tmp_path), name: path}, look_at_machine)
+    assert output == "ok"
     assert stat.S_IFMT(os.lstat(path).st_mode) == kind
     if target == "pipe":
         with os.fdopen(reader, "rb") as read:
@@ -281,7 +283,7 @@ def look_at_machine() -> str:
     return "ok"
 
 
-def test_a_dump_that_finds_no_room_is_told(tmp_path: Path) -> None:
-    said = in_process({**private(tmp_path), "PCCL_TOPO_DUMP_FILE": "/dev/full"}, look_at_machine)
-    assert "PCCL_TOPO_DUMP_FILE: cannot write to /dev/full: No space left on device" in said
+def test_a_dump_without_room_is_reported(tmp_path: Path) -> None:
+    output = in_process({**private(tmp_path), "PCCL_TOPO_DUMP_FILE": "/dev/full"}, look_at_machine)
+    assert "PCCL_TOPO_DUMP_FILE: cannot write to /dev/full: No space left on device" in output
     assert stat.S_ISCHR(os.lstat("/dev/full").st_mode)

@@ -104,7 +104,7 @@ def public_objects() -> list[Public]:
 @pytest.mark.parametrize(
     "public", [pytest.param(p, id=type(p.value).__name__) for p in public_objects()]
 )
-def test_public_objects_say_what_they_are(public: Public) -> None:
+def test_public_objects_have_a_repr(public: Public) -> None:
     assert re.fullmatch(public.printed, repr(public.value))
 
 
@@ -127,7 +127,7 @@ def test_no_public_class_prints_as_an_address() -> None:
     assert bare == []
 
 
-def test_options_print_what_they_ask_for() -> None:
+def test_options_print_their_values() -> None:
     importlib.import_module("torch")
     options = pccl.Options(transports="shm", least=3)
     assert repr(options) == (
@@ -200,7 +200,7 @@ def test_a_schedule_is_a_table_of_ranks_and_rounds() -> None:
     assert all(step.text in shown for step in program.steps)
 
 
-def test_of_a_long_schedule_the_beginning_is_shown_and_said_to_be_so() -> None:
+def test_the_beginning_of_a_long_schedule_is_shown_as_such() -> None:
     table = Cells(schedule.generate("ring", "all_reduce", 40)._repr_html_())
     assert len(table.lines) == 1 + MOST_RANKS
     assert len(table.lines[0]) == 1 + MOST_ROUNDS + 1
@@ -249,7 +249,7 @@ def test_steps_are_all_that_a_schedule_prints() -> None:
 
 def test_steps_that_wait_for_ever_are_refused() -> None:
     program = schedule.generate("ring", "all_gather", 3)
-    with pytest.raises(ValueError, match="never comes"):
+    with pytest.raises(ValueError, match="that no step sends"):
         rounds_of([step for step in program.steps if step.rank != 0])
 
 

@@ -126,7 +126,7 @@ def test_networks_and_sizes_are_checked() -> None:
 
 
 @pytest.mark.parametrize("name", reproductions.names())
-def test_what_papers_say_is_what_is_simulated(name: str) -> None:
+def test_figures_of_papers_are_reproduced(name: str) -> None:
     found = reproductions.reproduce(name)
     assert found.claims
     for claim in found.claims:

@@ -88,7 +88,7 @@ def test_what_a_capsule_switches_is_in_its_file(tmp_path: Path) -> None:
 # The table was worked out beforehand by brute force over every link; where each step has circuits
 # of its own, that is this program.
 @pytest.mark.parametrize(("ranks", "nbytes"), [(64, 16 * MIB), (128, 64 << 10), (128, MIB)])
-def test_the_replay_takes_what_the_table_of_switched_circuits_says(ranks: int, nbytes: int) -> None:
+def test_the_replay_takes_as_long_as_in_the_table(ranks: int, nbytes: int) -> None:
     speed = simulator.Speed(12.5e9, 5e-6, 1e-6)
     capsule = published.switched_halving.build(ranks=ranks)
     network = simulator.Network.switch(ranks, speed)
@@ -107,7 +107,7 @@ def test_the_replay_takes_what_the_table_of_switched_circuits_says(ranks: int, n
     assert seen > 0
 
 
-def test_the_replay_of_a_rotation_takes_what_the_formula_says() -> None:
+def test_the_replay_of_a_rotation_takes_as_long_as_the_formula() -> None:
     ranks, nbytes = 16, MIB
     capsule = rotation.build(ranks=ranks)
     network = simulator.Network.switch(ranks, simulator.Speed(12.5e9, 5e-6, 1e-6))
@@ -137,9 +137,9 @@ def test_scratch_does_not_outlive_a_switch() -> None:
         for rank in range(2):
             c.scratch(rank).copy_to(c.output(rank, 1 - rank))  # blamed
 
-    told = error_of(kept)
-    assert "scratch does not outlive a switch" in told
-    assert "c.output(rank, 1 - rank))  # blamed" in told
+    reported = error_of(kept)
+    assert "scratch does not outlive a switch" in reported
+    assert "c.output(rank, 1 - rank))  # blamed" in reported
 
 
 def test_lanes_wait_for_each_other_at_a_switch() -> None:
@@ -235,8 +235,8 @@ def test_an_all_reduce_switches_between_its_steps(
         return [*seen, x[0]]
 
     for seen in run(body, halving()):
-        told, loaded, *rest = seen
-        assert told == (
+        reported, loaded, *rest = seen
+        assert reported == (
             "<pccl.SwitchedOperator switched_halving: all_reduce, apart2, apart1, apart2>"
         )
         assert loaded == ["switched_halving"]
@@ -297,27 +297,27 @@ def test_what_cannot_run_is_refused_on_all_ranks_in_one_line() -> None:
         ]
 
     capsules = [named("rings"), named("apart1"), halving()]
-    for told in run(body, capsules):
-        assert all("\n" not in line for line in told)
-        assert "there is no phase rings; there are apart1, apart2, ring, turn1" in told[0]
-        assert "rank 1 sends to rank 2 in phase apart1, which has no link for that" in told[1]
-        assert "this group follows those of the group of all ranks: load it there" in told[2]
-        assert "makes no averages and adds no halves" in told[3]
-        assert "makes no averages and adds no halves" in told[4]
-        assert "switched_halving switches phases, for which all ranks wait: run() it" in told[5]
-        assert "already with the name switched_halving" in told[6]
+    for reported in run(body, capsules):
+        assert all("\n" not in line for line in reported)
+        assert "there is no phase rings; there are apart1, apart2, ring, turn1" in reported[0]
+        assert "rank 1 sends to rank 2 in phase apart1, which has no link for that" in reported[1]
+        assert "this group follows those of the group of all ranks: load it there" in reported[2]
+        assert "makes no averages and adds no halves" in reported[3]
+        assert "makes no averages and adds no halves" in reported[4]
+        assert "switched_halving switches phases, for which all ranks wait: run() it" in reported[5]
+        assert "already with the name switched_halving" in reported[6]
 
 
 def test_a_group_in_a_phase_loads_what_its_links_carry() -> None:
     def body(comm: pccl.Communicator, capsules: list[pccl.Capsule]) -> list[str]:
         ring, tree = capsules
-        told = [refusal(comm, lambda: comm.load(tree))]  # no phase yet
+        reported = [refusal(comm, lambda: comm.load(tree))]  # no phase yet
         comm.unload("tree")
         pccl.switch_phase("ring")
-        told += [refusal(comm, lambda: comm.load(tree)), refusal(comm, lambda: comm.load(ring))]
+        reported += [refusal(comm, lambda: comm.load(tree)), refusal(comm, lambda: comm.load(ring))]
         x = np.ones(1 << 12)
         comm.all_reduce(x)
-        return [*told, *(each.name for each in comm.capsules()), str(x[0])]
+        return [*reported, *(each.name for each in comm.capsules()), str(x[0])]
 
     capsules = [
         pl.from_generator("ring", "all_reduce", RANKS, name="circle"),
@@ -335,8 +335,8 @@ def test_a_group_on_no_cluster_is_refused() -> None:
     def body(comm: pccl.Communicator, capsule: pccl.Capsule) -> str:
         return refusal(comm, lambda: comm.load(capsule))
 
-    for told in pccl.run(body, halving(), ranks=RANKS, timeout=60):
-        assert re.match(r"UnsupportedError: .*this group is on no cluster: give it one", told)
+    for reported in pccl.run(body, halving(), ranks=RANKS, timeout=60):
+        assert re.match(r"UnsupportedError: .*this group is on no cluster: give it one", reported)
 
 
 def test_a_switch_that_fails_leaves_the_group_as_it_was(tmp_path: Path) -> None:
@@ -350,12 +350,14 @@ def test_a_switch_that_fails_leaves_the_group_as_it_was(tmp_path: Path) -> None:
         with audit.open() as file:
             if comm.rank == 0:  # it begins nothing that it cannot write down
                 fcntl.flock(file, fcntl.LOCK_EX)
-            told = refusal(comm, lambda: operator.run(x))
+            reported = refusal(comm, lambda: operator.run(x))
         y = np.ones(4)
         comm.all_reduce(y)
-        return [told, pccl.phases.current_phase(), y[0]]
+        return [reported, pccl.phases.current_phase(), y[0]]
 
     cluster = pccl.Cluster({"devices": [{}] * RANKS, "phases": PHASES, "audit": str(audit)})
-    for told, phase, total in pccl.run(body, halving(), ranks=RANKS, cluster=cluster, timeout=120):
-        assert "another process has it locked" in told
+    for reported, phase, total in pccl.run(
+        body, halving(), ranks=RANKS, cluster=cluster, timeout=120
+    ):
+        assert "another process has it locked" in reported
         assert (phase, total) == ("ring", 4.0)

@@ -220,7 +220,7 @@ ALONE: dict[str, Callable[[float], object]] = {
 
 # What the callers above go through, or the command line; and GPUs, which few machines have.
 BEHIND = {
-    *("meeting_point", "watch", "measure", "send", "receive", "broadcast", "ask_status"),
+    *("meeting_point", "watch", "measure", "send", "receive", "broadcast", "request_status"),
     *("PhaseNetwork.switch_phase", "Controller.switch_phase", "Controller.inspect"),
     *("Controller.adopt", "DeviceGroup.__init__", "limit_of_timedelta"),
     *("EtcdGateway.put", "EtcdGateway.put_if", "EtcdGateway.renew", "EtcdGateway.revoke"),
@@ -228,7 +228,7 @@ BEHIND = {
 }
 # Tried below, or in tests of several processes (test_time_limits.py of tests/multiproc).
 ELSEWHERE = {
-    *("ask_job", "switch_phase", "phase", "SwitchedOperator.run", "monitored_barrier", "health"),
+    *("query_job", "switch_phase", "phase", "SwitchedOperator.run", "monitored_barrier", "health"),
     *("ProcessGroupPCCL.__init__", "ProcessGroupPCCL.health", "ProcessGroupPCCL.monitored_barrier"),
 }
 
@@ -342,7 +342,7 @@ def test_intervals_and_groups_must_be_above_zero(wrong: float) -> None:
 def test_a_question_about_the_status_refuses_what_is_no_time() -> None:
     for wrong in WRONG:
         with pytest.raises(pccl.InvalidArgumentError, match="timeout_s is "):
-            job_status.ask_job([("/nowhere",)], wrong)
+            job_status.query_job([("/nowhere",)], wrong)
 
 
 def test_timedeltas_fit_into_microseconds() -> None:

@@ -97,7 +97,7 @@ def test_the_link_that_holds_all_others_up_is_blamed() -> None:
     assert slowest_of([]) is None
 
 
-def test_the_quickest_ping_tells_the_offset() -> None:
+def test_the_quickest_ping_gives_the_offset() -> None:
     # The other clock is 1000 ahead; messages take 10 each way, but for one that is held up.
     quick = (0, 1010, 20)
     held_up = (100, 1190, 200)

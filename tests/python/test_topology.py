@@ -78,16 +78,16 @@ def test_files_go_out_and_come_back(tmp_path: Path) -> None:
 
 def test_every_fact_names_its_source() -> None:
     t = topology.load(DATA / "ndv5-topo.xml", assume=NDV5)
-    said = {(fact.attribute, fact.source, fact.provenance) for fact in t.facts}
-    assert ("busid", "file", "declared") in said
-    assert ("sm", "assumption", "assumed") in said
+    output = {(fact.attribute, fact.source, fact.provenance) for fact in t.facts}
+    assert ("busid", "file", "declared") in output
+    assert ("sm", "assumption", "assumed") in output
     vm = topology.load(DATA / "h200x8_vm.xml")
     assert ("link_width", "repair", "assumed") in {
         (fact.attribute, fact.source, fact.provenance) for fact in vm.facts
     }
 
 
-def test_errors_are_pccls_own_and_say_what_is_right(tmp_path: Path) -> None:
+def test_errors_are_pccls_own_and_name_the_right_form(tmp_path: Path) -> None:
     t = topology.load(DATA / "h100_1gpu_1nic.xml")
     with pytest.raises(pccl.InvalidArgumentError, match=r"no device.*'gpu7'.*1 GPUs \(gpu0"):
         t.path("gpu7", "net0")
@@ -217,7 +217,7 @@ def test_files_that_the_environment_names(tmp_path: Path) -> None:
     assert plan["bound"] is None, "a file proves nothing"
 
 
-def test_jobs_join_hosts_and_say_where_they_differ(tmp_path: Path) -> None:
+def test_jobs_join_hosts_and_report_their_differences(tmp_path: Path) -> None:
     fast = topology.load(DATA / "H100-topology-kubernetes.xml")
     slow = topology.load(DATA / "dgx1v_cubemesh.xml")
     job = topology.Job.of([("fast", range(8), fast), ("slow", range(8, 16), slow)])
@@ -283,8 +283,8 @@ def _make_group(**environment: str) -> str:
 def test_measurements_are_kept_and_count(tmp_path: Path) -> None:
     from pccl.topology import measure
 
-    def seconds(said: str) -> float:
-        way = next(line for line in said.splitlines() if line.split()[:2] == ["ring", "links"])
+    def seconds(output: str) -> float:
+        way = next(line for line in output.splitlines() if line.split()[:2] == ["ring", "links"])
         return float(way.split()[2])
 
     usual = _make_group(XDG_CACHE_HOME=str(tmp_path))

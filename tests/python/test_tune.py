@@ -223,7 +223,7 @@ def test_what_ranks_without_common_memory_take_is_not_kept(tmp_path: Path, way: 
 
 
 @pytest.mark.multiproc
-def test_a_dry_run_measures_over_other_transports_and_says_that_it_keeps_nothing(
+def test_a_dry_run_measures_over_other_transports_and_stores_nothing(
     tmp_path: Path,
 ) -> None:
     file = tmp_path / "tuning.txt"

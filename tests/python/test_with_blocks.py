@@ -23,7 +23,7 @@ def test_the_end_of_the_block_shuts_the_group_down() -> None:
         comm.all_reduce(x)
 
 
-def test_peers_hear_what_ended_the_block(tmp_path: Path) -> None:
+def test_peers_receive_the_reason_that_ended_the_block(tmp_path: Path) -> None:
     def be_rank(rank: int) -> str:
         group = pccl.Communicator(
             rank=rank, world_size=2, rendezvous=f"file://{tmp_path}/store", timeout=20.0
@@ -45,7 +45,7 @@ def test_peers_hear_what_ended_the_block(tmp_path: Path) -> None:
     assert "ArithmeticError ended the group's with block" in first
 
 
-def test_groups_and_events_say_what_they_are() -> None:
+def test_groups_and_events_have_a_repr() -> None:
     comm = pccl.Communicator(name="mine")
     assert repr(comm) == '<pccl.Communicator "mine": rank 0 of 1>'
     event = comm.recv(np.ones(4), 0, async_op=True)

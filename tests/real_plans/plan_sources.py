@@ -114,9 +114,9 @@ def _default(
 ) -> Source:
     function = f"{collective.lower()}_multi_nodes"
     options = {"thread_block_group_size": group} if group else {}
-    asked = json.dumps([function, collective, ranks, per_node, in_place, options])
+    requested = json.dumps([function, collective, ranks, per_node, in_place, options])
     number = f"-{ranks}-{per_node}" + (f"-group{group}" if group else f"-{'io'[not in_place]}")
-    arguments = ("-c", _OF_FUNCTION, str(root / PACKAGE), asked)
+    arguments = ("-c", _OF_FUNCTION, str(root / PACKAGE), requested)
     return Source(f"{function}{number}", "default_algos", arguments)
 
 

@@ -89,11 +89,11 @@ class _Batch:
         )
 
     def run(self, lines: Sequence[str]) -> None:
-        told, answers = self._process.stdin, self._process.stdout
-        assert told is not None
+        reported, answers = self._process.stdin, self._process.stdout
+        assert reported is not None
         assert answers is not None
-        told.write("".join(f"{line}\n" for line in [*lines, self._question]))
-        told.flush()
+        reported.write("".join(f"{line}\n" for line in [*lines, self._question]))
+        reported.flush()
         if not answers.readline():
             raise RuntimeError(f"refused one of {list(lines)}")
 
@@ -145,7 +145,7 @@ class Bed:
 
     def start(self, rank: int, *command: str, **environment: str) -> subprocess.Popen[str]:
         """Run a command on a host as a rank of a job of all."""
-        told = {
+        reported = {
             "RANK": str(rank),
             "WORLD_SIZE": str(len(self.hosts)),
             "MASTER_ADDR": "10.78.0.1",
@@ -158,7 +158,7 @@ class Bed:
         }
         return subprocess.Popen(
             ["ip", "netns", "exec", self.hosts[rank], *command],
-            env={**os.environ, **told, **environment},
+            env={**os.environ, **reported, **environment},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -190,16 +190,16 @@ class Bed:
         """
         file, result = self.folder / "cluster.json", self.folder / "result.json"
         file.write_text(json.dumps(self.description(phases)))
-        told = {"PCCL_CLUSTER": str(file), "RESULT": str(result)}
-        ranks = [self.start(rank, *command, **told) for rank in range(len(self.hosts))]
+        reported = {"PCCL_CLUSTER": str(file), "RESULT": str(result)}
+        ranks = [self.start(rank, *command, **reported) for rank in range(len(self.hosts))]
         try:
-            said = [rank.communicate(timeout=_LONGEST_S)[0] for rank in ranks]
+            printed = [rank.communicate(timeout=_LONGEST_S)[0] for rank in ranks]
         finally:
             for rank in ranks:
                 rank.kill()
         if any(rank.returncode for rank in ranks):
-            raise RuntimeError("\n".join(said))
-        return json.loads(result.read_text()), said[0]
+            raise RuntimeError("\n".join(printed))
+        return json.loads(result.read_text()), printed[0]
 
     def limit(self, mbit: float) -> None:
         """Give every port of a host this rate, by a token bucket."""
@@ -212,20 +212,20 @@ class Bed:
         """Return what has come into the switch's ports."""
         ports = range(1, len(self.hosts) * self.ports + 1)
         counted = [f"/sys/class/net/p{port}/statistics/rx_bytes" for port in ports]
-        return sum(map(int, self._said(self.switch, "cat", *counted).split()))
+        return sum(map(int, self._output(self.switch, "cat", *counted).split()))
 
     def bytes_over_management(self) -> int:
         """Return what hosts have sent over the management network."""
         counted = "/sys/class/net/mgmt0/statistics/tx_bytes"
-        return sum(int(self._said(host, "cat", counted)) for host in self.hosts)
+        return sum(int(self._output(host, "cat", counted)) for host in self.hosts)
 
     def tcp_timeouts(self) -> int:
         """Return how often a host's TCP has waited in vain for what it sent."""
         return sum(map(self._tcp_timeouts_of, self.hosts))
 
     def _tcp_timeouts_of(self, host: str) -> int:
-        told = self._said(host, "cat", "/proc/net/netstat")
-        rows = [line.split() for line in told.splitlines() if line.startswith("TcpExt:")]
+        reported = self._output(host, "cat", "/proc/net/netstat")
+        rows = [line.split() for line in reported.splitlines() if line.startswith("TcpExt:")]
         return int(dict(zip(*rows, strict=True))["TCPTimeouts"])
 
     def build(self) -> None:
@@ -266,7 +266,7 @@ class Bed:
             _ip("-n", host, "neigh", "replace", f"10.77.0.{other + 1}", *address)
 
     @classmethod
-    def _said(cls, namespace: str, *command: str) -> str:
+    def _output(cls, namespace: str, *command: str) -> str:
         return subprocess.run(
             [*cls._in(namespace), *command], check=True, capture_output=True, text=True
         ).stdout
@@ -368,11 +368,11 @@ def main() -> None:
     with circuit_hosts(wanted.hosts, ports=wanted.ports) as bed:
         bed.settle_ms = wanted.settle_ms
         epochs = ("--epochs", str(wanted.epochs))
-        switched, said = bed.train(*epochs)
+        switched, printed = bed.train(*epochs)
         timeouts = bed.tcp_timeouts()
-        print(f"on {wanted.hosts} hosts, switched at each epoch:\n{said}")
-        stayed, said = bed.train(*epochs, "--stay")
-        print(f"switched once:\n{said}")
+        print(f"on {wanted.hosts} hosts, switched at each epoch:\n{printed}")
+        stayed, printed = bed.train(*epochs, "--stay")
+        print(f"switched once:\n{printed}")
     _report(switched["switches"])
     pairs = zip(switched["losses"], stayed["losses"], strict=True)
     apart = max(abs(one - other) for one, other in pairs) / stayed["losses"][0]

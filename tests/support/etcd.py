@@ -90,8 +90,8 @@ class StandIn:
                 pass
 
             def do_POST(self) -> None:
-                asked = self.rfile.read(int(self.headers["Content-Length"]))
-                outer._answer(self, real, asked)
+                requested = self.rfile.read(int(self.headers["Content-Length"]))
+                outer._answer(self, real, requested)
 
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
@@ -105,14 +105,16 @@ class StandIn:
         self._server.shutdown()
         self._server.server_close()
 
-    def _answer(self, handler: http.server.BaseHTTPRequestHandler, real: str, asked: bytes) -> None:
+    def _answer(
+        self, handler: http.server.BaseHTTPRequestHandler, real: str, requested: bytes
+    ) -> None:
         method = handler.path.removeprefix("/v3/")
         status, text = 200, b""
         if method not in self.answers:
-            status, text = _post(f"{real}/v3/{method}", asked)
+            status, text = _post(f"{real}/v3/{method}", requested)
         elif self.answers[method] is not None:
-            told = self.answers[method]
-            text = told if isinstance(told, bytes) else json.dumps(told).encode()
+            reported = self.answers[method]
+            text = reported if isinstance(reported, bytes) else json.dumps(reported).encode()
         else:
             return
         head = f"HTTP/1.0 {status} -\r\nContent-Length: {len(text)}\r\n\r\n".encode()

@@ -297,8 +297,8 @@ def main() -> None:
         "pairs": {"links": [[rank, rank + half] for rank in range(half)], "duplex": True},
     }
     with netconf_servers(wanted.switches) as bed, contextlib.suppress(KeyboardInterrupt):
-        told = bed.description(ranks=wanted.ranks, phases=phases)
-        wanted.file.write_text(json.dumps(told, indent=2) + "\n")
+        reported = bed.description(ranks=wanted.ranks, phases=phases)
+        wanted.file.write_text(json.dumps(reported, indent=2) + "\n")
         print(f"{wanted.file}: {wanted.switches} switches; Ctrl-C stops them", flush=True)
         signal.pause()
 

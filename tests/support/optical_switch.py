@@ -97,8 +97,8 @@ class Device:
         if method is None:
             raise Refused("operation-not-supported", name)
         with self._turn:
-            told = method(operation, session)
-        return told or "<ok/>"
+            reported = method(operation, session)
+        return reported or "<ok/>"
 
     def end(self, session: int) -> None:
         """Take back what the session has not confirmed, and its lock."""

@@ -50,8 +50,8 @@ class Job:
 
 def circuits(phase: str) -> list[tuple[int, int]]:
     """Return what a switch with two ports for each rank shows in the phase."""
-    told = pccl.Cluster(description({"name": "ocs"})).plan(None, phase)
-    return sorted(pair for each in told.switches for pair in each.add)
+    reported = pccl.Cluster(description({"name": "ocs"})).plan(None, phase)
+    return sorted(pair for each in reported.switches for pair in each.add)
 
 
 def description(switch: dict[str, Any]) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def description(switch: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _say(**what: object) -> None:
+def _report(**what: object) -> None:
     print(json.dumps(what), flush=True)
 
 
@@ -95,7 +95,7 @@ def _switch(wanted: str) -> str:
 
 def _take_turn(comm: pccl.Communicator, turn: int, wanted: str) -> str:
     if comm.rank == 0:
-        _say(turn=turn)
+        _report(turn=turn)
     outcome = _switch(wanted)
     x = np.full(1000, float(comm.rank + turn))
     comm.all_reduce(x)
@@ -160,9 +160,9 @@ def main() -> None:
             outcomes[_take_turn(comm, turn, wanted[turn])] += 1
     except pccl.PeerLostError as error:
         lost, phase = str(error), _outlive(comm)
-        _say(outcomes=outcomes, lost=lost, phase=phase)
+        _report(outcomes=outcomes, lost=lost, phase=phase)
     else:
-        _say(outcomes=outcomes)
+        _report(outcomes=outcomes)
 
 
 if __name__ == "__main__":

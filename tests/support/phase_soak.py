@@ -167,10 +167,10 @@ def _switch(device: Device, folder: Path) -> Iterator[dict[str, Any]]:
 class _Ranks:
     """The processes of a job, and what they say."""
 
-    def __init__(self, job: Job, folder: Path, told: Callable[[int], None]) -> None:
+    def __init__(self, job: Job, folder: Path, reported: Callable[[int], None]) -> None:
         file = folder / f"job-{job.first}.json"
         file.write_text(json.dumps(dataclasses.asdict(job)))
-        self._told = told
+        self._reported = reported
         self._last: dict[int, dict[str, Any]] = {}
         path = os.pathsep.join([str(_TESTS), *sys.path])
         self._processes = [
@@ -193,11 +193,11 @@ class _Ranks:
         output = self._processes[rank].stdout
         assert output is not None
         for line in output:
-            said = json.loads(line)
-            if "turn" in said:
-                self._told(said["turn"])
+            printed = json.loads(line)
+            if "turn" in printed:
+                self._reported(printed["turn"])
             else:
-                self._last[rank] = said
+                self._last[rank] = printed
 
     def kill(self, rank: int) -> None:
         self._processes[rank].kill()
@@ -245,7 +245,7 @@ def _run_job(
     """Run turns until a rank is killed; return how they ended, and how many there were."""
     turns = 0
 
-    def told(turn: int) -> None:
+    def reported(turn: int) -> None:
         nonlocal turns
         turns = turn - job.first + 1
         if kill is not None and turn == kill.turn:
@@ -256,15 +256,15 @@ def _run_job(
         disturbance.seen[str(kill)] += 1
         ranks.kill(kill.rank)
 
-    ranks = _Ranks(job, folder, told)
-    said = ranks.wait(_LONGEST_S + _PER_TURN_S * job.turns)
-    outcomes = [collections.Counter(each["outcomes"]) for each in said.values()]
-    if len(said) < RANKS:
+    ranks = _Ranks(job, folder, reported)
+    printed = ranks.wait(_LONGEST_S + _PER_TURN_S * job.turns)
+    outcomes = [collections.Counter(each["outcomes"]) for each in printed.values()]
+    if len(printed) < RANKS:
         assert kill is not None
-        assert set(said) == set(range(RANKS)) - {kill.rank}, said
-        phases = {each.get("phase") for each in said.values()}
-        assert len(phases) == 1, f"{kill}: {said}"
-        for each in said.values():
+        assert set(printed) == set(range(RANKS)) - {kill.rank}, printed
+        phases = {each.get("phase") for each in printed.values()}
+        assert len(phases) == 1, f"{kill}: {printed}"
+        for each in printed.values():
             assert f"rank {kill.rank}" in each["lost"], f"{kill}: {each}"
         disturbance.seen[f"left in {'no known' if None in phases else 'a'} phase"] += 1
         return outcomes[0], turns

@@ -18,8 +18,8 @@ def await_start(is_there: Any, what: str, log: Path) -> None:
     deadline = time.monotonic() + PATIENCE
     while not is_there():
         if time.monotonic() > deadline:
-            said = log.read_text(errors="replace")[-2000:] if log.exists() else ""
-            raise RuntimeError(f"{what} has not started within {PATIENCE:.0f} s: {said}")
+            output = log.read_text(errors="replace")[-2000:] if log.exists() else ""
+            raise RuntimeError(f"{what} has not started within {PATIENCE:.0f} s: {output}")
         time.sleep(0.02)
 
 

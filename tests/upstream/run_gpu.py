@@ -94,10 +94,10 @@ class Run:
                     outcome = add_output({name: found[name]}, output)[name]
                     record = {"test": name, "outcome": "fail", "seconds": outcome.seconds}
                     stream.write(json.dumps(record | {"reason": outcome.reason[-4000:]}) + "\n")
-            said = " ".join(
+            reported = " ".join(
                 f"{name.removeprefix('test_')}={o.outcome}" for name, o in found.items()
             )
-            print(f"{self.backend} n{self.world_size}: {said}", flush=True)
+            print(f"{self.backend} n{self.world_size}: {reported}", flush=True)
 
 
 def all_tests() -> list[str]:

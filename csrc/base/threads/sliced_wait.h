@@ -18,9 +18,9 @@ template <typename Wait, typename Ending, typename Between>
 Status wait_in_slices(Deadline deadline, Duration slice, const Wait& wait, const Ending& ending,
                       const Between& between) {
     for (;;) {
-        Status said = wait(deadline.within(slice));
-        if (const std::optional<Status> end = ending(said)) return *end;
-        if (deadline.passed()) return said;
+        Status outcome = wait(deadline.within(slice));
+        if (const std::optional<Status> end = ending(outcome)) return *end;
+        if (deadline.passed()) return outcome;
         PCCL_TRY(between());
     }
 }

@@ -164,7 +164,7 @@ Status StoreServer::obey(ClientConnection& connection) {
     end_frame(connection);
     PCCL_ASSIGN_OR_RETURN(StoreRequest request, parse_request(*payload));
     if (connection.parked && request.verb != StoreVerb::kCancel)
-        return Status::invalid_argument("it asks again before it was answered");
+        return Status::invalid_argument("it sent a request before the answer to its last one");
     execute(connection, request);
     return Status::ok();
 }

@@ -145,8 +145,8 @@ Status TcpStore::connect(Deadline deadline) {
         if (deadline.passed())
             return Status::timeout(
                 concat("nobody serves the store ", location_.to_string(), " (", status.message(),
-                       "); is rank 0 running there, and does its machine know "
-                       "the name by an address that this one reaches?"),
+                       "); is rank 0 running there, and does the name "
+                       "resolve there to an address that this machine reaches?"),
                 0);
         if (const Duration waited = system_clock().now() - begun; notice.is_due(waited))
             log(LogLevel::kWarning, "has waited ", in_seconds(waited), " for rank 0 to serve ",

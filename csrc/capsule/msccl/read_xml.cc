@@ -249,7 +249,7 @@ class AlgoReader {
         if (from + (inputs < outputs ? own : 0) == to + (outputs < inputs ? own : 0))
             return Status::ok();
         return text_.refuse(node, "<copy> has i_off=\"", from, "\" and o_off=\"", to,
-                            "\", which are not one place in memory, as inplace=\"1\" says");
+                            "\", which are not one place in memory, as inplace=\"1\" requires");
     }
 
     [[nodiscard]] Status read_block(pugi::xml_node node, const Algo& algo, AlgoGpu& gpu) {

@@ -55,7 +55,7 @@ struct WrittenTo {
         std::size_t op = 0;  // operation that wrote it
         MomentPtr at{};
     };
-    std::deque<Written> untold{};
+    std::deque<Written> unsignalled{};
     std::deque<Received> received{};
 };
 

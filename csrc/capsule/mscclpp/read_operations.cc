@@ -116,8 +116,9 @@ Status OperationReader::read_loop(const PlanValue& op, const Within& within,
 Result<PlanOperation> OperationReader::read(const PlanValue& op, const Within& within,
                                             const Instruction& instruction) {
     if (op.has("reduce_op") && op.get()["reduce_op"] != "sum")
-        return op.cannot("\"reduce_op\" is ", op.shown_at("reduce_op"),
-                         "; callers of a capsule choose, and plans say sum");
+        return op.cannot(
+            "\"reduce_op\" is ", op.shown_at("reduce_op"),
+            "; callers choose the reduction of a capsule, so a plan must have \"sum\"");
     PlanOperation made{.name = instruction.name,
                        .number = {},
                        .line = op.line(),

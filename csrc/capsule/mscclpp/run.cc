@@ -35,7 +35,7 @@ Result<RunResult> PlanRun::run() {
         PCCL_TRY(run_block(block));
     }
     PCCL_TRY(check_all_ended());
-    PCCL_TRY(check_all_told());
+    PCCL_TRY(check_all_signalled());
     return std::move(made_);
 }
 
@@ -112,7 +112,7 @@ Status PlanRun::perform(const PlanOperation& op) {
         else if (src.are_packets)
             take_packets(src);
     }
-    receive_told();
+    receive_signalled();
     wait_for_known();
     self().known.reach(self_, at().op + 1);
     PCCL_TRY(write(op));
@@ -149,7 +149,7 @@ void PlanRun::take(const PlanEvent& event) {
         learn(*moment);
         return;
     }
-    hear(*moment);
+    observe(*moment);
     signals_[{moment->block, gpu()}].push_back(moment);
 }
 
@@ -178,17 +178,17 @@ Status PlanRun::check_all_ended() {
     return stalled.empty() ? Status::ok() : explain_stall(plan_, stalled);
 }
 
-Status PlanRun::check_all_told() const {
+Status PlanRun::check_all_signalled() const {
     for (std::size_t to = 0; to < written_.size(); ++to)
         for (const auto& [block, all] : written_[to]) {
-            if (all.untold.empty()) continue;
-            const At& at = all.untold.front().at->at;
+            if (all.unsignalled.empty()) continue;
+            const At& at = all.unsignalled.front().at->at;
             const ClockedOperation* const signal = signal_of(static_cast<Rank>(to), block, at.op);
             return Status::unsupported(
                 concat(plan_.place_of(signal == nullptr ? at : signal->at),
-                       signal == nullptr ? ": writes to gpu " : ": tells gpu ", to,
-                       signal == nullptr ? ", and no signal tells it"
-                                         : " what was written, and it does not wait for that"));
+                       signal == nullptr ? ": writes to gpu " : ": signals its writes to gpu ", to,
+                       signal == nullptr ? ", and sends no signal after it"
+                                         : ", which does not wait for the signal"));
         }
     return Status::ok();
 }

@@ -62,7 +62,7 @@ class PlanRun {
 
     /// Merges the clock of another thread block, received by a signal or a flag, without an edge in
     /// the schedule.
-    void hear(const ClockedOperation& moment);
+    void observe(const ClockedOperation& moment);
     /// Merges the clock of a thread block of the same GPU, and adds a wait for it to the schedule.
     void learn(const ClockedOperation& moment);
     /// Merges the schedule's clock of another thread block, received by a message or a wait.
@@ -75,7 +75,7 @@ class PlanRun {
 
     /// Receives the writes of other GPUs to this one that are ordered before the current operation;
     /// waits for a thread block that has already received one.
-    void receive_told();
+    void receive_signalled();
 
     /// Reads memory of another GPU. The thread block of the last signal sends the data. If another
     /// thread block wrote it, unordered with that signal, the writer sends it.
@@ -102,7 +102,7 @@ class PlanRun {
     Status check_all_ended();
 
     /// Checks that a signal follows every write to another GPU.
-    Status check_all_told() const;
+    Status check_all_signalled() const;
     /// Returns a signal after an operation of a thread block that no operation waited for.
     [[nodiscard]] const ClockedOperation* signal_of(Rank to, std::size_t block,
                                                     std::size_t op) const;

@@ -13,13 +13,13 @@ constexpr std::size_t kMostPackets = 1U << 20U;
 
 }  // namespace
 
-void PlanRun::hear(const ClockedOperation& moment) {
+void PlanRun::observe(const ClockedOperation& moment) {
     compared_ += count_;
     self().known.merge(moment.known);
 }
 
 void PlanRun::learn(const ClockedOperation& moment) {
-    hear(moment);
+    observe(moment);
     wait_for(moment.block, moment.known[moment.block]);
     carry(moment);
 }
@@ -49,17 +49,17 @@ void PlanRun::receive(const Written& written) {
     carry(*written.at);
 }
 
-void PlanRun::receive_told() {
+void PlanRun::receive_signalled() {
     for (auto& [block, all] : written_[static_cast<std::size_t>(gpu())]) {
         const std::size_t known = self().known[block];
         std::size_t& seen = self().seen[block];
         for (; seen < all.received.size() && all.received[seen].op < known; ++seen)
             learn(*all.received[seen].at);
-        for (; !all.untold.empty() && all.untold.front().at->at.op < known; ++seen) {
-            receive(all.untold.front());
-            all.received.push_back({.op = all.untold.front().at->at.op});
+        for (; !all.unsignalled.empty() && all.unsignalled.front().at->at.op < known; ++seen) {
+            receive(all.unsignalled.front());
+            all.received.push_back({.op = all.unsignalled.front().at->at.op});
             received_.push_back(&all.received.back());
-            all.untold.pop_front();
+            all.unsignalled.pop_front();
         }
     }
 }
@@ -156,7 +156,7 @@ void PlanRun::take_packets(const Chunks& src) {
 }
 
 void PlanRun::receive_packets(const Written& message) {
-    hear(*message.at);
+    observe(*message.at);
     receive(message);
 }
 
@@ -168,7 +168,8 @@ Status PlanRun::write(const PlanOperation& op) {
         if (dst.are_packets)
             PCCL_TRY(write_packets(src, dst));
         else if (dst.rank != gpu())
-            written_[static_cast<std::size_t>(dst.rank)][self_].untold.push_back({src, dst, now()});
+            written_[static_cast<std::size_t>(dst.rank)][self_].unsignalled.push_back(
+                {src, dst, now()});
     }
     return Status::ok();
 }

@@ -53,9 +53,9 @@ Status protocol_error(std::string_view what) {
 /// Returns whether an interface is on. RFC 8343: an interface without the leaf is enabled.
 Result<bool> is_on(const sys::XmlElement& entry, Dialect::Path path) {
     const sys::XmlElement* const leaf = descend(&entry, path);
-    const std::string_view said = leaf == nullptr ? "true" : sys::trimmed(leaf->text);
-    if (said == "true" || said == "1") return true;
-    if (said == "false" || said == "0") return false;
+    const std::string_view value = leaf == nullptr ? "true" : sys::trimmed(leaf->text);
+    if (value == "true" || value == "1") return true;
+    if (value == "false" || value == "0") return false;
     return protocol_error("a port is neither on nor off");
 }
 

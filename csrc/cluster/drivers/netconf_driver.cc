@@ -57,7 +57,7 @@ class NetconfDriver final : public SwitchDriver {
         waiting_ = {};
         refusal_ = Status::ok();
         has_discarded_ = false;
-        is_asking_ = false;
+        is_awaiting_reply_ = false;
         if (step == Step::kConnect)
             connect();
         else if (session_ == nullptr)
@@ -68,7 +68,7 @@ class NetconfDriver final : public SwitchDriver {
 
     Result<bool> advance() override {
         PCCL_TRY(fault_);
-        auto outcome = step_ == Step::kConnect ? session_->connect_step() : ask_all();
+        auto outcome = step_ == Step::kConnect ? session_->connect_step() : query_all();
         if (!outcome.is_ok()) fault_ = outcome.status();
         if (session_->is_over()) session_.reset();
         return outcome;
@@ -86,8 +86,8 @@ class NetconfDriver final : public SwitchDriver {
     std::string take_discarded() override { return std::exchange(discarded_, {}); }
 
     void abandon(const Status& why) override {
-        if (is_asking_) note(why.message());
-        is_asking_ = false;
+        if (is_awaiting_reply_) note(why.message());
+        is_awaiting_reply_ = false;
         fault_ = why;
         session_.reset();
     }
@@ -199,16 +199,16 @@ class NetconfDriver final : public SwitchDriver {
         return operations;
     }
 
-    Result<bool> ask_all() {
+    Result<bool> query_all() {
         for (;;) {
-            if (!is_asking_) {
+            if (!is_awaiting_reply_) {
                 if (waiting_.empty()) return true;
-                ask();
+                send_request();
             }
             PCCL_ASSIGN_OR_RETURN(auto reply, answer());
             if (!reply) return false;
             note(reply->errors.empty() ? "ok" : reply->status().message());
-            is_asking_ = false;
+            is_awaiting_reply_ = false;
             const Purpose purpose = waiting_.front().purpose;
             waiting_.pop_front();
             PCCL_TRY(take(purpose, *std::move(reply)));
@@ -252,12 +252,12 @@ class NetconfDriver final : public SwitchDriver {
         if (edits.empty()) return refusal;
         // Circuits are many, so other edits come first.
         std::ranges::stable_partition(edits, [this](const auto& each) { return !is_ours(each); });
-        const std::string told = netconf::to_string(edits);
+        const std::string listed = netconf::to_string(edits);
         if (!intent_.discards_candidate && !are_of_a_controller(edits, running))
-            return Status::unavailable(concat(
-                refusal.message(), "; its candidate holds edits that nobody has committed: ", told,
-                "; discard_candidate=True (--discard-candidate) throws them away"));
-        discarded_ = told;
+            return Status::unavailable(
+                concat(refusal.message(), "; its candidate holds edits that nobody has committed: ",
+                       listed, "; discard_candidate=True (--discard-candidate) throws them away"));
+        discarded_ = listed;
         has_discarded_ = true;
         waiting_ = locking();
         waiting_.push_front(netconf::discard_changes());
@@ -290,17 +290,17 @@ class NetconfDriver final : public SwitchDriver {
         return !ports_.empty() && !std::ranges::binary_search(ports_, circuit.ingress);
     }
 
-    void ask() {
+    void send_request() {
         session_->request(waiting_.front().xml);
-        asked_at_ = system_clock().now();
-        is_asking_ = true;
+        requested_at_ = system_clock().now();
+        is_awaiting_reply_ = true;
     }
 
     Result<std::optional<netconf::Reply>> answer() {
         auto reply = session_->advance();
         if (reply.is_ok()) return reply;
         note(reply.status().message());
-        is_asking_ = false;
+        is_awaiting_reply_ = false;
         if (!refusal_.is_ok()) return refusal_;  // even if reading the candidate failed
         return reply;
     }
@@ -308,7 +308,7 @@ class NetconfDriver final : public SwitchDriver {
     void note(std::string outcome) {
         exchanges_.push_back({.operation = name_in(waiting_.front().xml),
                               .message_id = session_->message_id(),
-                              .took = system_clock().now() - asked_at_,
+                              .took = system_clock().now() - requested_at_,
                               .outcome = std::move(outcome)});
     }
 
@@ -318,9 +318,9 @@ class NetconfDriver final : public SwitchDriver {
     std::unique_ptr<netconf::NetconfSession> session_;  // null: not connected
     Step step_ = Step::kConnect;
     Intent intent_;
-    Operations waiting_;  // of the step; the first is in flight if is_asking_
-    bool is_asking_ = false;
-    TimePoint asked_at_;
+    Operations waiting_;  // of the step; the first is in flight if is_awaiting_reply_
+    bool is_awaiting_reply_ = false;
+    TimePoint requested_at_;
     Status fault_;
     Status refusal_;             // reason of the refused lock, while the candidate is read
     bool is_held_ = false;       // by another session, according to the switch

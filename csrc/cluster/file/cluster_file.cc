@@ -238,7 +238,7 @@ class FileReader {
         if (const SwitchDescription* const only = only_of_kind(name)) return only->name;
         const std::string meant = did_you_mean(name, names);
         return refused(
-            place, concat("names a switch that there is not", meant.empty() ? "" : "; ", meant));
+            place, concat("names a switch that does not exist", meant.empty() ? "" : "; ", meant));
     }
 
     /// Returns the switch of kind "optical" or "electrical", if there is exactly one.

@@ -89,7 +89,7 @@ Status JsonFields::finish() {
         if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
         const std::string meant = did_you_mean(key, known_);
         return refused(place_of(printable(key, kMostShown)),
-                       concat("is no key that is known here", meant.empty() ? "" : "; ", meant));
+                       concat("is no known key", meant.empty() ? "" : "; ", meant));
     }
     return Status::ok();
 }

@@ -34,7 +34,7 @@ Status explained(const Status& cause, const runtime::PeerDirectory& peers,
                               operation, ": ", cause.message());
     Status status = cause;
     const Rank peer = cause.peer();
-    if (peer >= 0 && peer < peers.size() && peer != peers.rank() && peers.knows_peers()) {
+    if (peer >= 0 && peer < peers.size() && peer != peers.rank() && peers.has_endpoints()) {
         const bootstrap::Endpoint& endpoint = peers.endpoint(peer);
         text += concat(" (rank ", peer, " is process ", endpoint.pid, " on ", endpoint.host, ")");
         status = status.with_process({.host = endpoint.host, .pid = endpoint.pid});

@@ -33,17 +33,17 @@ namespace pccl::comm {
 struct DiagnosisTiming {
     Duration look_after = std::chrono::milliseconds(10);  // since the last progress
     Duration look_every = std::chrono::milliseconds(20);
-    Duration ask_after = std::chrono::milliseconds(300);  // since the last progress
-    Duration ask_every = std::chrono::milliseconds(500);  // plus, in large groups:
-    Duration ask_every_per_rank = std::chrono::milliseconds(10);
-    Duration glance = std::chrono::milliseconds(200);          // for an answer, while there is time
-    Duration ask_again_after = std::chrono::milliseconds(20);  // after an incomplete answer
-    Duration answer_timeout = std::chrono::milliseconds(600);  // for one answer in a graph walk
-    Duration graph_walk = std::chrono::milliseconds(1500);     // for the whole walk
-    Duration second_opinion = std::chrono::milliseconds(100);  // for a rank that has left
-    Duration last_words = std::chrono::milliseconds(300);      // for the arrival of a close reason
-    Duration telling = std::chrono::milliseconds(1000);        // for notifying others at the end
-    Duration telling_one = std::chrono::milliseconds(300);
+    Duration query_after = std::chrono::milliseconds(300);  // since the last progress
+    Duration query_every = std::chrono::milliseconds(500);  // plus, in large groups:
+    Duration query_every_per_rank = std::chrono::milliseconds(10);
+    Duration glance = std::chrono::milliseconds(200);  // for an answer, while there is time
+    Duration query_again_after = std::chrono::milliseconds(20);  // after an incomplete answer
+    Duration answer_timeout = std::chrono::milliseconds(600);    // for one answer in a graph walk
+    Duration graph_walk = std::chrono::milliseconds(1500);       // for the whole walk
+    Duration second_opinion = std::chrono::milliseconds(100);    // for a rank that has left
+    Duration last_words = std::chrono::milliseconds(300);     // for the arrival of a close reason
+    Duration notification = std::chrono::milliseconds(1000);  // for notifying others at the end
+    Duration notification_of_one = std::chrono::milliseconds(300);
 };
 
 }  // namespace pccl::comm

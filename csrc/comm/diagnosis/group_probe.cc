@@ -24,12 +24,12 @@ Status DiagnosedGroupProbe::look_at_members(std::uint64_t suspect) const {
     {
         const std::unique_lock lock(subject_.group.mutex(), std::try_to_lock);
         const bool is_running = lock.owns_lock() && subject_.group.ended().cause.is_ok();
-        if (!is_running || !members.knows_peers()) return Status::ok();
+        if (!is_running || !members.has_endpoints()) return Status::ok();
         PCCL_TRY(subject_.peers.look());
     }
     const Rank rank = other_rank(suspect);
     if (rank == kNoRank) return Status::ok();
-    return why_lost(rank, survey_.ask(rank, Deadline::after(subject_.timing.glance)),
+    return why_lost(rank, survey_.query(rank, Deadline::after(subject_.timing.glance)),
                     members.rank(), members.size());
 }
 
@@ -63,7 +63,7 @@ std::optional<LostMember> DiagnosedGroupProbe::look_for_holdup(std::uint64_t sus
 }
 
 Status DiagnosedGroupProbe::known_end(Rank rank) const {
-    if (heard_.why.is_set()) return heard_.why.get();
+    if (received_.why.is_set()) return received_.why.get();
     const std::unique_lock lock(subject_.group.mutex(), std::try_to_lock);
     if (!lock.owns_lock()) return Status::ok();
     const Status& cause = subject_.group.ended().cause;
@@ -73,7 +73,7 @@ Status DiagnosedGroupProbe::known_end(Rank rank) const {
 bool DiagnosedGroupProbe::is_made() const {
     // The thread that creates the group holds the lock for long.
     const std::unique_lock lock(subject_.group.mutex(), std::try_to_lock);
-    return lock.owns_lock() && subject_.peers.directory().knows_peers();
+    return lock.owns_lock() && subject_.peers.directory().has_endpoints();
 }
 
 Status DiagnosedGroupProbe::whom_awaits(Rank rank, Deadline deadline) const {
@@ -82,8 +82,8 @@ Status DiagnosedGroupProbe::whom_awaits(Rank rank, Deadline deadline) const {
                       .ranks = members.size(),
                       .group = members.group_name(),
                       .awaited = {{.rank = rank, .act = Awaited::Act::kJoin}}};
-    return find_culprit(stall, [&](Rank asked) {
-        return subject_.peers.ask(asked, deadline.within(subject_.timing.answer_timeout));
+    return find_culprit(stall, [&](Rank queried) {
+        return subject_.peers.query(queried, deadline.within(subject_.timing.answer_timeout));
     });
 }
 

@@ -17,10 +17,10 @@ namespace pccl::comm {
 
 class DiagnosedGroupProbe final : public GroupProbe {
    public:
-    /// Keeps references, which must outlive it; `heard` is shared with SelfReport.
+    /// Keeps references, which must outlive it; `received_reason` is shared with SelfReport.
     DiagnosedGroupProbe(const DiagnosisSubject& subject, const SelfReport& self,
-                        const PeerSurvey& survey, const Heard& heard)
-        : subject_(subject), self_(self), survey_(survey), heard_(heard) {}
+                        const PeerSurvey& survey, const Heard& received_reason)
+        : subject_(subject), self_(self), survey_(survey), received_(received_reason) {}
 
     [[nodiscard]] const transport::GroupId& group() const override {
         return subject_.peers.directory().identity().group;
@@ -51,7 +51,7 @@ class DiagnosedGroupProbe final : public GroupProbe {
     const DiagnosisSubject& subject_;
     const SelfReport& self_;
     const PeerSurvey& survey_;
-    const Heard& heard_;
+    const Heard& received_;
 };
 
 }  // namespace pccl::comm

@@ -17,30 +17,30 @@
 namespace pccl::comm {
 namespace {
 
-constexpr std::size_t kMostAsked = 4;
+constexpr std::size_t kMostQueried = 4;
 constexpr std::size_t kMostRemembered = 64;
 
 }  // namespace
 
 HangDiagnosis::HangDiagnosis(const DiagnosisSubject& subject)
     : subject_(subject),
-      report_(subject_, heard_),
+      report_(subject_, received_),
       survey_(subject_, report_),
-      group_probe_(subject_, report_, survey_, heard_) {}
+      group_probe_(subject_, report_, survey_, received_) {}
 
 void HangDiagnosis::look_around(Duration idle) {
     if (idle > subject_.timing.look_after) look_at_awaited();
-    if (idle > subject_.timing.ask_after) ask_awaited();
-    if (notice_.is_due(idle)) say_whom_it_awaits(idle);
+    if (idle > subject_.timing.query_after) query_awaited();
+    if (notice_.is_due(idle)) log_awaited_ranks(idle);
 }
 
-void HangDiagnosis::say_whom_it_awaits(Duration idle) const {
+void HangDiagnosis::log_awaited_ranks(Duration idle) const {
     const runtime::PeerDirectory& members = subject_.peers.directory();
     const RankStatus now = report_.rank_status();
     if (!now.broken.is_ok() || now.awaited.empty()) return;
     const Rank first = now.awaited.front();
     std::string process;
-    if (members.knows_peers() && now.awaited.size() == 1) {
+    if (members.has_endpoints() && now.awaited.size() == 1) {
         const bootstrap::Endpoint& peer = members.endpoint(first);
         process = concat(" (process ", peer.pid, " on ", peer.host, ")");
     }
@@ -57,7 +57,7 @@ void HangDiagnosis::look_at_awaited() {
     {
         const std::unique_lock lock(subject_.group.mutex(), std::try_to_lock);
         const bool is_running = lock.owns_lock() && subject_.group.ended().cause.is_ok();
-        if (!is_running || !subject_.peers.directory().knows_peers()) return;
+        if (!is_running || !subject_.peers.directory().has_endpoints()) return;
         for (const Rank peer : ranks_of(subject_.group.awaited()))
             if (gone.is_ok()) gone = subject_.peers.look(peer);
         if (gone.is_ok()) gone = subject_.peers.look_for_failure();
@@ -65,18 +65,18 @@ void HangDiagnosis::look_at_awaited() {
     if (!gone.is_ok()) give_up(subject_.group, gone);
 }
 
-void HangDiagnosis::ask_awaited() {
+void HangDiagnosis::query_awaited() {
     const DiagnosisTiming& timing = subject_.timing;
     const int size = subject_.peers.directory().size();
     const TimePoint now = system_clock().now();
-    if (now - asked_.load() < timing.ask_every + size * timing.ask_every_per_rank) return;
+    if (now - queried_at_.load() < timing.query_every + size * timing.query_every_per_rank) return;
     if (inquiring_.exchange(true)) return;
     const ScopeExit done([this] { inquiring_.store(false); });
-    asked_.store(now);
+    queried_at_.store(now);
     std::vector<Rank> ranks = report_.rank_status().awaited;
-    if (ranks.size() > kMostAsked) ranks.resize(kMostAsked);
+    if (ranks.size() > kMostQueried) ranks.resize(kMostQueried);
     for (const Rank rank : ranks) {
-        const Status finding = judge(rank, survey_.ask(rank, within(timing.glance)));
+        const Status finding = judge(rank, survey_.query(rank, within(timing.glance)));
         if (!finding.is_ok()) return give_up(subject_.group, finding);
     }
 }
@@ -133,40 +133,40 @@ void HangDiagnosis::on_deadline() {
     const Deadline deadline = within(subject_.timing.graph_walk);
     OtherGroupWait there;
     const Status finding = find_culprit(*stall, [&](Rank rank) {
-        auto answer = survey_.ask(rank, deadline.within(subject_.timing.answer_timeout));
+        auto answer = survey_.query(rank, deadline.within(subject_.timing.answer_timeout));
         if (!answer.is_ok()) return answer;
-        answer->other_group_wait.lacks_asker = stays_out_of_order(*stall, *answer);
-        if (answer->other_group_wait.lacks_asker) there = answer->other_group_wait;
+        answer->other_group_wait.lacks_requester = stays_out_of_order(*stall, *answer);
+        if (answer->other_group_wait.lacks_requester) there = answer->other_group_wait;
         return answer;
     });
     // Data that a rank sent before it left still counts, and ends the operation.
     subject_.group.progress();
     const std::optional<Stall> still = timed_out_stall();
     if (!still || still->sequence != stall->sequence) return;
-    if (there.lacks_asker) fail_crossed(*stall, there);
+    if (there.lacks_requester) fail_crossed(*stall, there);
     subject_.group.end(finding);
 }
 
 Status HangDiagnosis::reconsidered(const Status& cause, const abi::CollectiveHeader& latest) {
     if (cause.code() == StatusCode::kAborted) return cause;
     const runtime::PeerDirectory& members = subject_.peers.directory();
-    const Rank told_by = heard_.from.load();
+    const Rank reported_by = received_.from.load();
     // Both headers of a mismatch may be here, which gives more detail than another rank's report.
-    if (cause.code() == StatusCode::kMismatch && told_by != kNoRank)
+    if (cause.code() == StatusCode::kMismatch && reported_by != kNoRank)
         PCCL_TRY(subject_.peers.compare_latest(latest));
     const bool is_lost = cause.code() == StatusCode::kPeerLost;
     // A finding of another rank gives more detail than its absence.
     const bool may_be_known = is_lost || cause.code() == StatusCode::kTimeout;
-    if (may_be_known && members.knows_peers()) PCCL_TRY(subject_.peers.look_for_failure());
-    const Rank reporter = told_by == kNoRank && is_lost ? cause.peer() : told_by;
+    if (may_be_known && members.has_endpoints()) PCCL_TRY(subject_.peers.look_for_failure());
+    const Rank reporter = reported_by == kNoRank && is_lost ? cause.peer() : reported_by;
     const bool is_peer = reporter >= 0 && reporter < members.size() && reporter != members.rank();
-    if (!is_peer || !members.knows_peers()) return cause;
+    if (!is_peer || !members.has_endpoints()) return cause;
     const bool shows_all = shows_all_of(reporter);
     // If the reporter differs from a third rank, a comparison with this rank's own call gives the
     // side that differs.
     const bool is_mismatch = cause.code() == StatusCode::kMismatch;
     const DiagnosisTiming& timing = subject_.timing;
-    const auto answer = subject_.peers.ask(
+    const auto answer = subject_.peers.query(
         reporter, within(is_mismatch ? timing.answer_timeout : timing.second_opinion));
     if (answer.is_ok() && is_mismatch)
         PCCL_TRY(why_different({.self = members.rank(), .header = latest}, reporter, *answer));
@@ -174,7 +174,7 @@ Status HangDiagnosis::reconsidered(const Status& cause, const abi::CollectiveHea
     const bool is_gone = answer.status().code() == StatusCode::kPeerLost;
     if (is_gone || !shows_all) PCCL_TRY(last_words_of(reporter));
     // The reporter's last data are in a link that has arrived only now.
-    const bool has_come = is_lost && told_by == kNoRank && subject_.peers.has_new_link();
+    const bool has_come = is_lost && reported_by == kNoRank && subject_.peers.has_new_link();
     return has_come ? Status::ok() : cause;
 }
 
@@ -187,7 +187,7 @@ Status HangDiagnosis::last_words_of(Rank reporter) {
     const Deadline soon = within(subject_.timing.last_words);
     for (transport::Backoff backoff(*subject_.runtime.waiter()); !soon.passed(); backoff.pause()) {
         // A rank notifies the others before it releases the group.
-        if (has_heard()) return heard();
+        if (has_received_reason()) return received_reason();
         // A close reason may follow data that no operation reads any more: it becomes visible a
         // moment later.
         const bool has_ended = shows_all_of(reporter) && !subject_.peers.look(reporter).is_ok();
@@ -199,28 +199,29 @@ Status HangDiagnosis::last_words_of(Rank reporter) {
 
 Status HangDiagnosis::compare_latest(const abi::CollectiveHeader& latest) {
     PCCL_TRY(subject_.peers.compare_latest(latest));
-    const Status told = has_heard() ? heard() : subject_.peers.look_for_failure();
-    return told.code() == StatusCode::kMismatch ? told : Status::ok();
+    const Status received =
+        has_received_reason() ? received_reason() : subject_.peers.look_for_failure();
+    return received.code() == StatusCode::kMismatch ? received : Status::ok();
 }
 
-void HangDiagnosis::hear(Rank from, const Status& reason) {
+void HangDiagnosis::receive_reason(Rank from, const Status& reason) {
     const runtime::PeerDirectory& members = subject_.peers.directory();
     Rank nobody = kNoRank;
-    heard_.from.compare_exchange_strong(nobody, from);
+    received_.from.compare_exchange_strong(nobody, from);
     conclude(transport::why_gone(
         reason, {.self = members.rank(), .leaver = from, .ranks = members.size()}));
 }
 
-void HangDiagnosis::tell_end() const {
+void HangDiagnosis::report_end() const {
     const GroupEnd& end = subject_.group.ended();
     const Status& cause = end.cause;
     if (cause.code() != StatusCode::kAborted) runtime::dump_flight_record(end.shown.to_string());
-    const Deadline deadline = Deadline::after(subject_.timing.telling);
-    for (const Rank rank : untold_) {
+    const Deadline deadline = Deadline::after(subject_.timing.notification);
+    for (const Rank rank : unnotified_) {
         if (deadline.passed()) return;
         if (rank == cause.peer()) continue;
-        static_cast<void>(
-            subject_.peers.tell(rank, cause, deadline.within(subject_.timing.telling_one)));
+        static_cast<void>(subject_.peers.notify(
+            rank, cause, deadline.within(subject_.timing.notification_of_one)));
     }
 }
 

@@ -3,9 +3,9 @@
 // Diagnosis of a stalled group: it checks peers, requests their status, walks the wait-for graph,
 // and ends the group with the reason. diagnosis_timing.h draws the states.
 //
-// Threads that wait for the group call look_around() and on_deadline(); the acceptor calls hear()
-// and SelfReport::answer(). Requests to other ranks are made without the group's lock, except by
-// reconsidered(), which ends the group.
+// Threads that wait for the group call look_around() and on_deadline(); the acceptor calls
+// receive_reason() and SelfReport::answer(). Requests to other ranks are made without the group's
+// lock, except by reconsidered(), which ends the group.
 #pragma once
 
 #include <atomic>
@@ -36,17 +36,17 @@ class HangDiagnosis {
     /// Finds the rank to blame and ends the group, after the deadline of the collective at the
     /// front has passed.
     void on_deadline();
-    /// Notifies the ranks of note_untold() for a limited time (they detect the end themselves
+    /// Notifies the ranks of note_unnotified() for a limited time (they detect the end themselves
     /// later), and writes the flight record of a failure. The thread that has ended the group must
     /// call it once.
-    void tell_end() const;
+    void report_end() const;
     /// Records the reason why a rank has left.
-    void hear(Rank from, const Status& reason);
+    void receive_reason(Rank from, const Status& reason);
     /// Sets the reason with which the group ends at its next step; the first reason wins.
-    void conclude(const Status& why) { static_cast<void>(heard_.why.set(why)); }
-    [[nodiscard]] bool has_heard() const { return heard_.why.is_set(); }
-    /// Requires has_heard().
-    [[nodiscard]] Status heard() const { return heard_.why.get(); }
+    void conclude(const Status& why) { static_cast<void>(received_.why.set(why)); }
+    [[nodiscard]] bool has_received_reason() const { return received_.why.is_set(); }
+    /// Requires has_received_reason().
+    [[nodiscard]] Status received_reason() const { return received_.why.get(); }
 
     [[nodiscard]] SelfReport& report() { return report_; }
     [[nodiscard]] const SelfReport& report() const { return report_; }
@@ -56,7 +56,7 @@ class HangDiagnosis {
     // These require the lock:
 
     /// Stores the ranks that no link or segment notifies of the group's end.
-    void note_untold(std::vector<Rank> ranks) { untold_ = std::move(ranks); }
+    void note_unnotified(std::vector<Rank> ranks) { unnotified_ = std::move(ranks); }
     /// Returns the status with which the group must end: a rank that has left is requested for its
     /// complete reason, which may blame another rank. `latest` is the latest collective here. Takes
     /// at most DiagnosisTiming::second_opinion, plus last_words if no link to the rank existed yet.
@@ -73,8 +73,8 @@ class HangDiagnosis {
     /// reports both within milliseconds.
     void look_at_awaited();
     /// Requests the status of awaited ranks, which covers failures that no link shows.
-    void ask_awaited();
-    void say_whom_it_awaits(Duration idle) const;
+    void query_awaited();
+    void log_awaited_ranks(Duration idle) const;
     /// Returns the finding of an `answer`: the rank has left, or waits for something else.
     [[nodiscard]] Status judge(Rank rank, const Result<RankStatus>& answer);
     /// Returns whether the ranks are out of order now and were so in the previous answer. The first
@@ -98,7 +98,7 @@ class HangDiagnosis {
     }
 
     const DiagnosisSubject subject_;
-    Heard heard_;  // set by the acceptor, or by the first step of a call
+    Heard received_;  // set by the acceptor, or by the first step of a call
     SelfReport report_;
     PeerSurvey survey_;
     DiagnosedGroupProbe group_probe_;
@@ -106,9 +106,9 @@ class HangDiagnosis {
     /// Collectives of other groups; used by the inquiring thread.
     std::set<std::string> seen_out_of_order_;
     std::atomic<TimePoint> looked_{};
-    std::atomic<TimePoint> asked_{};
+    std::atomic<TimePoint> queried_at_{};
     WaitNotice notice_;
-    std::vector<Rank> untold_;  // used by the thread that ends the group
+    std::vector<Rank> unnotified_;  // used by the thread that ends the group
 };
 
 }  // namespace pccl::comm

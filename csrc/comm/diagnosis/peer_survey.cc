@@ -31,28 +31,30 @@ PeerSurvey::PeerSurvey(const DiagnosisSubject& subject, const SelfReport& self)
       self_(self),
       answered_(static_cast<std::size_t>(subject.peers.directory().size())) {}
 
-Result<RankStatus> PeerSurvey::ask(Rank rank, Deadline deadline) const {
+Result<RankStatus> PeerSurvey::query(Rank rank, Deadline deadline) const {
     if (rank == subject_.peers.directory().rank()) return self_.whole_rank_status();
-    auto answer = subject_.peers.ask(rank, deadline);
+    auto answer = subject_.peers.query(rank, deadline);
     if (!answer.is_ok()) return answer;
     answered_[static_cast<std::size_t>(rank)].store(system_clock().now());
     answer->broken = at_first_hand(*answer, deadline);
-    answer->other_group_wait.awaits_asker = is_awaited(subject_.runtime, answer->other_group_wait);
-    answer->other_group_wait.lacks_asker = is_lacking(subject_.runtime, answer->other_group_wait);
+    answer->other_group_wait.awaits_requester =
+        is_awaited(subject_.runtime, answer->other_group_wait);
+    answer->other_group_wait.lacks_requester =
+        is_lacking(subject_.runtime, answer->other_group_wait);
     return answer;
 }
 
 Status PeerSurvey::at_first_hand(const RankStatus& answer, Deadline deadline) const {
     const runtime::PeerDirectory& members = subject_.peers.directory();
-    const Rank probe = answer.told_by;
+    const Rank probe = answer.reported_by;
     if (probe < 0 || probe >= members.size() || probe == members.rank()) return answer.broken;
-    const auto whole = subject_.peers.ask(probe, deadline);
-    const bool says_why = whole.is_ok() && !whole->broken.is_ok();
-    return says_why ? whole->broken : answer.broken;
+    const auto whole = subject_.peers.query(probe, deadline);
+    const bool has_reason = whole.is_ok() && !whole->broken.is_ok();
+    return has_reason ? whole->broken : answer.broken;
 }
 
 SurveyedPeer PeerSurvey::health_of(Rank rank, Deadline deadline) const {
-    const auto answer = ask(rank, deadline);
+    const auto answer = query(rank, deadline);
     SurveyedPeer health{.rank = rank};
     if (answer.is_ok()) {
         health.detail = answer->broken.message();
@@ -60,7 +62,7 @@ SurveyedPeer PeerSurvey::health_of(Rank rank, Deadline deadline) const {
         health.last_sign = Duration::zero();
         const Shrinking& theirs = answer->shrinking;
         const bool has_gone_on = theirs.stage == Shrinking::ShrinkStage::kDecided &&
-                                 theirs.pact != self_.shrinking().told().pact;
+                                 theirs.pact != self_.shrinking().published().pact;
         if (!has_gone_on) return health;
         health.state = SurveyedPeer::Liveness::kGone;
         health.detail = gone_on(rank, theirs).message();

@@ -27,7 +27,7 @@ class PeerSurvey {
     /// kTimeout if it is silent. Its wait in another group is compared with the groups of this
     /// process. If it has only a short notice of why the group is over, the sender of that notice
     /// receives a request for the full reason.
-    [[nodiscard]] Result<RankStatus> ask(Rank rank, Deadline deadline) const;
+    [[nodiscard]] Result<RankStatus> query(Rank rank, Deadline deadline) const;
     /// Requests the same, and adds the time of the last sign of life of `rank`.
     [[nodiscard]] SurveyedPeer health_of(Rank rank, Deadline deadline) const;
 

@@ -24,9 +24,9 @@ class PeerView {
     [[nodiscard]] virtual Rank reaching() const = 0;
     /// Requests the status of `rank` from itself: kPeerLost if it is gone, kTimeout if it is silent
     /// until `deadline`. The peers must be registered, as for the next function.
-    [[nodiscard]] virtual Result<RankStatus> ask(Rank rank, Deadline deadline) const = 0;
+    [[nodiscard]] virtual Result<RankStatus> query(Rank rank, Deadline deadline) const = 0;
     /// Sends `rank` the reason why this rank leaves, on a new connection.
-    virtual Status tell(Rank rank, const Status& reason, Deadline deadline) const = 0;
+    virtual Status notify(Rank rank, const Status& reason, Deadline deadline) const = 0;
 
     // These require the group's lock:
 

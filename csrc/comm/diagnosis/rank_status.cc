@@ -91,7 +91,7 @@ Status read(ByteReader& in, Shrinking& shrinking) {
 std::string RankStatus::serialise() const {
     ByteWriter out;
     out.status(broken, kLongestText);
-    out.i64(told_by);
+    out.i64(reported_by);
     out.u64(sequence);
     out.text(std::string_view(operation).substr(0, kLongestOperation));
     write_ranks(out, awaited);
@@ -111,12 +111,12 @@ std::string RankStatus::serialise() const {
 Result<RankStatus> RankStatus::parse(std::string_view bytes) {
     ByteReader in(bytes);
     RankStatus rank_status;
-    std::int64_t told_by = 0;
+    std::int64_t reported_by = 0;
     std::uint32_t recent = 0;
     std::uint32_t is_whole = 0;
     std::uint32_t has_one_thread = 0;
     PCCL_TRY(in.status(rank_status.broken, kLongestText));
-    PCCL_TRY(in.i64(told_by));
+    PCCL_TRY(in.i64(reported_by));
     PCCL_TRY(in.u64(rank_status.sequence));
     PCCL_TRY(in.text(rank_status.operation, kLongestOperation));
     PCCL_TRY(read_ranks(in, rank_status.awaited));
@@ -124,7 +124,8 @@ Result<RankStatus> RankStatus::parse(std::string_view bytes) {
     PCCL_TRY(read_ranks(in, rank_status.gpu_awaited));
     PCCL_TRY(in.u32(recent));
     if (recent > kMostRecent)
-        return Status::invalid_argument(concat("a rank that tells of ", recent, " collectives"));
+        return Status::invalid_argument(
+            concat("a report has ", recent, " collectives, more than ", kMostRecent));
     rank_status.recent.resize(recent);
     PCCL_TRY(in.raw(std::as_writable_bytes(std::span(rank_status.recent))));
     PCCL_TRY(read(in, rank_status.other_group_wait));
@@ -133,7 +134,7 @@ Result<RankStatus> RankStatus::parse(std::string_view bytes) {
     PCCL_TRY(in.u32(is_whole));
     PCCL_TRY(in.u32(has_one_thread));
     PCCL_TRY(in.finish());
-    rank_status.told_by = static_cast<Rank>(told_by);
+    rank_status.reported_by = static_cast<Rank>(reported_by);
     rank_status.is_whole = is_whole != 0;
     rank_status.has_one_thread = has_one_thread != 0;
     return rank_status;

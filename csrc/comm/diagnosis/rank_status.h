@@ -27,14 +27,14 @@ struct OtherGroupWait {
     std::uint64_t sequence = 0;   // sequence number of the operation
     std::vector<Rank> awaited{};  // ranks of that group
     // The requesting rank sets these; they are not serialised:
-    bool awaits_asker = false;
-    bool lacks_asker = false;  // the requesting rank has not called the operation
-    bool is_known = true;      // false if a thread holds the lock of a group that may be concerned
+    bool awaits_requester = false;
+    bool lacks_requester = false;  // the requesting rank has not called the operation
+    bool is_known = true;  // false if a thread holds the lock of a group that may be concerned
 };
 
 struct PCCL_API RankStatus {
     Status broken{};              // why the group is unusable there; ok while it is usable
-    Rank told_by = kNoRank;       // rank with the full reason, if this one has a short notice of it
+    Rank reported_by = kNoRank;   // rank with the full reason, if this one has a short notice of it
     std::uint64_t sequence = 0;   // collectives submitted so far
     std::string operation{};      // the collective in progress; empty: none
     std::vector<Rank> awaited{};  // the ranks that it waits for

@@ -37,12 +37,12 @@ QuestionBell& question_bell() {
 
 RankStatus SelfReport::rank_status() const {
     const DiagnosedGroup& group = subject_.group;
-    const bool has_heard = heard_.why.is_set();
-    RankStatus rank_status{.broken = has_heard ? heard_.why.get() : Status::ok(),
-                           .told_by = has_heard ? heard_.from.load() : kNoRank,
+    const bool has_received_reason = received_.why.is_set();
+    RankStatus rank_status{.broken = has_received_reason ? received_.why.get() : Status::ok(),
+                           .reported_by = has_received_reason ? received_.from.load() : kNoRank,
                            .sequence = group.sequence(),
-                           .shrinking = shrinking_.told(),
-                           .switching = switching_.told()};
+                           .shrinking = shrinking_.published(),
+                           .switching = switching_.published()};
     // Another thread may hold the lock while the group is created: the acceptor must not wait for
     // that.
     const Rank reaching = subject_.peers.reaching();
@@ -52,7 +52,7 @@ RankStatus SelfReport::rank_status() const {
     if (!lock.owns_lock()) return rank_status;
     if (const Status& cause = group.ended().cause; !cause.is_ok()) {
         rank_status.broken = cause;
-        rank_status.told_by = kNoRank;
+        rank_status.reported_by = kNoRank;
     }
     if (const auto stall = group.stall()) rank_status.operation = describe(stall->header);
     for (const Rank rank : ranks_of(group.awaited()))
@@ -96,7 +96,7 @@ std::vector<bootstrap::Endpoint> SelfReport::members(Rank first, std::size_t mos
     const runtime::PeerDirectory& members = subject_.peers.directory();
     std::vector<bootstrap::Endpoint> some;
     const auto lock = lock_soon(subject_.group);
-    if (!lock.owns_lock() || !members.knows_peers()) return some;
+    if (!lock.owns_lock() || !members.has_endpoints()) return some;
     for (Rank rank = std::max(first, 0); rank < members.size() && some.size() < most; ++rank)
         some.push_back(members.endpoint(rank));
     return some;

@@ -53,8 +53,8 @@ struct Heard {
 class SelfReport final : public runtime::VisibleGroup {
    public:
     /// Keeps references to both, which must outlive it.
-    SelfReport(const DiagnosisSubject& subject, const Heard& heard)
-        : subject_(subject), heard_(heard) {}
+    SelfReport(const DiagnosisSubject& subject, const Heard& received_reason)
+        : subject_(subject), received_(received_reason) {}
 
     [[nodiscard]] RankStatus rank_status() const;
     /// Adds the operation in which its GPU waits.
@@ -90,7 +90,7 @@ class SelfReport final : public runtime::VisibleGroup {
 
    private:
     const DiagnosisSubject& subject_;
-    const Heard& heard_;
+    const Heard& received_;
     std::atomic<int> waiting_{0};
     ShrinkState shrinking_;
     SwitchState switching_;

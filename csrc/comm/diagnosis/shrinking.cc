@@ -8,16 +8,16 @@
 
 namespace pccl::comm {
 
-Status gone_on(Rank rank, const Shrinking& said) {
+Status gone_on(Rank rank, const Shrinking& reported) {
     return Status(StatusCode::kUnavailable,
                   concat("rank ", rank, " has gone on without this one, in a group of ",
-                         said.staying, " that leaves out ", listed(said.left_out)),
+                         reported.staying, " that leaves out ", listed(reported.left_out)),
                   rank);
 }
 
 Status ShrinkState::begin(std::span<const Rank> left_out) {
     const std::lock_guard lock(mutex_);
-    if (told_.stage == Shrinking::ShrinkStage::kDecided)
+    if (published_.stage == Shrinking::ShrinkStage::kDecided)
         return Status::invalid_argument("it has been shrunk: shrink the smaller group");
     if (is_under_way_) return Status::invalid_argument("another thread shrinks it");
     std::vector<Rank> back;
@@ -31,9 +31,9 @@ Status ShrinkState::begin(std::span<const Rank> left_out) {
     return Status::ok();
 }
 
-void ShrinkState::tell(const Shrinking& now) {
+void ShrinkState::publish(const Shrinking& now) {
     const std::lock_guard lock(mutex_);
-    told_ = now;
+    published_ = now;
     is_under_way_ = now.stage != Shrinking::ShrinkStage::kNone;
 }
 
@@ -42,9 +42,9 @@ void ShrinkState::renounce(std::span<const Rank> left_out) {
     renounced_.assign(left_out.begin(), left_out.end());
 }
 
-Shrinking ShrinkState::told() const {
+Shrinking ShrinkState::published() const {
     const std::lock_guard lock(mutex_);
-    return told_;
+    return published_;
 }
 
 std::vector<Rank> ShrinkState::renounced() const {

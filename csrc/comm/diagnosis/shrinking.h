@@ -41,7 +41,7 @@ struct Shrinking {
 };
 
 /// Returns kUnavailable: `rank` has continued in a group without this rank.
-[[nodiscard]] Status gone_on(Rank rank, const Shrinking& said);
+[[nodiscard]] Status gone_on(Rank rank, const Shrinking& reported);
 
 /// State of a group's shrinks, for the thread that shrinks it and for requests.
 class ShrinkState {
@@ -50,17 +50,17 @@ class ShrinkState {
     /// was shrunk, and if `left_out` lacks a rank that this rank has confirmed to exclude before.
     [[nodiscard]] Status begin(std::span<const Rank> left_out);
     /// Publishes the progress. ShrinkStage::kNone ends the shrink.
-    void tell(const Shrinking& now);
+    void publish(const Shrinking& now);
     /// Excludes these ranks permanently, even if this shrink fails.
     void renounce(std::span<const Rank> left_out);
 
-    [[nodiscard]] Shrinking told() const;
+    [[nodiscard]] Shrinking published() const;
     [[nodiscard]] std::vector<Rank> renounced() const;
 
    private:
     mutable std::mutex mutex_;
     bool is_under_way_ = false;
-    Shrinking told_;
+    Shrinking published_;
     std::vector<Rank> renounced_;
 };
 

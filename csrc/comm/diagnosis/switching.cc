@@ -72,12 +72,12 @@ Status Switching::read(ByteReader& in) {
     PCCL_TRY(in.u64(number));
     PCCL_TRY(take(in, switch_result));
     if (number == 0) return Status::ok();
-    std::uint8_t told_stage = 0;
+    std::uint8_t sent_stage = 0;
     std::uint32_t count = 0;
-    PCCL_TRY(in.u8(told_stage));
-    if (told_stage > static_cast<std::uint8_t>(Stage::kDone))
-        return Status::invalid_argument(concat("stage ", int{told_stage}, " of a switch"));
-    stage = static_cast<Stage>(told_stage);
+    PCCL_TRY(in.u8(sent_stage));
+    if (sent_stage > static_cast<std::uint8_t>(Stage::kDone))
+        return Status::invalid_argument(concat("stage ", int{sent_stage}, " of a switch"));
+    stage = static_cast<Stage>(sent_stage);
     PCCL_TRY(in.text(proposal, kLongestProposal));
     PCCL_TRY(in.u64(phases));
     PCCL_TRY(in.status(why, kLongestReason));
@@ -89,33 +89,33 @@ Status Switching::read(ByteReader& in) {
     return Status::ok();
 }
 
-void SwitchState::tell(Switching now) {
+void SwitchState::publish(Switching now) {
     const std::lock_guard lock(mutex_);
-    told_ = std::move(now);
+    published_ = std::move(now);
 }
 
-Switching SwitchState::told() const {
+Switching SwitchState::published() const {
     const std::lock_guard lock(mutex_);
-    return told_;
+    return published_;
 }
 
 void SwitchState::note_shown(Rank rank, const Switching::SwitchResult& switch_result) {
     const std::lock_guard lock(mutex_);
-    Asker& asker = askers_[rank];
+    Asker& asker = requesters_[rank];
     ++asker.questions;
     asker.shown = std::max(asker.shown, switch_result.number);
 }
 
 bool SwitchState::has_shown(Rank rank, std::uint64_t number) const {
     const std::lock_guard lock(mutex_);
-    const auto found = askers_.find(rank);
-    return found != askers_.end() && found->second.shown >= number;
+    const auto found = requesters_.find(rank);
+    return found != requesters_.end() && found->second.shown >= number;
 }
 
 std::uint64_t SwitchState::questions_of(Rank rank) const {
     const std::lock_guard lock(mutex_);
-    const auto found = askers_.find(rank);
-    return found == askers_.end() ? 0 : found->second.questions;
+    const auto found = requesters_.find(rank);
+    return found == requesters_.end() ? 0 : found->second.questions;
 }
 
 }  // namespace pccl::comm

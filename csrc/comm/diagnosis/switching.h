@@ -66,8 +66,8 @@ struct PCCL_API Switching {
 /// State of a group's switches, for the switching thread and for requests.
 class SwitchState {
    public:
-    void tell(Switching now);
-    [[nodiscard]] Switching told() const;
+    void publish(Switching now);
+    [[nodiscard]] Switching published() const;
 
     /// Records that a rank has requested the status and receives this answer.
     void note_shown(Rank rank, const Switching::SwitchResult& switch_result);
@@ -78,12 +78,12 @@ class SwitchState {
 
    private:
     mutable std::mutex mutex_;
-    Switching told_;
+    Switching published_;
     struct Asker {
         std::uint64_t questions = 0;
         std::uint64_t shown = 0;  // number of the latest switch whose result it has received
     };
-    std::map<Rank, Asker> askers_;
+    std::map<Rank, Asker> requesters_;
 };
 
 }  // namespace pccl::comm

@@ -45,11 +45,11 @@ Status why_different(const Stall& stall, Rank rank, const RankStatus& answer) {
 }
 
 bool is_out_of_order(const Stall& stall, const RankStatus& answer) {
-    return answer.sequence < stall.sequence && answer.other_group_wait.lacks_asker;
+    return answer.sequence < stall.sequence && answer.other_group_wait.lacks_requester;
 }
 
 bool is_crossed(const Stall& stall, const RankStatus& answer) {
-    return is_out_of_order(stall, answer) && answer.other_group_wait.awaits_asker;
+    return is_out_of_order(stall, answer) && answer.other_group_wait.awaits_requester;
 }
 
 Status crossed(const Stall& stall, Rank rank, const OtherGroupWait& other_group_wait) {
@@ -66,7 +66,7 @@ Status why_lost(Rank rank, const Result<RankStatus>& answer, Rank self, int rank
     return transport::why_gone(answer->broken, {.self = self, .leaver = rank, .ranks = ranks});
 }
 
-Status find_culprit(const Stall& stall, const Ask& ask) {
+Status find_culprit(const Stall& stall, const Ask& query) {
     std::deque<Rank> next;
     std::set<Rank> seen{stall.self};
     const auto suspect = [&](Rank rank) {
@@ -75,10 +75,10 @@ Status find_culprit(const Stall& stall, const Ask& ask) {
     for (const Awaited& awaited : stall.awaited) suspect(awaited.rank);
     Status behind;
     const Rank first = next.empty() ? kNoRank : next.front();
-    for (std::size_t asked = 0; !next.empty() && asked < kMostInquiries; ++asked) {
+    for (std::size_t queried = 0; !next.empty() && queried < kMostInquiries; ++queried) {
         const Rank rank = next.front();
         next.pop_front();
-        const Result<RankStatus> answer = ask(rank);
+        const Result<RankStatus> answer = query(rank);
         if (Status lost = why_lost(rank, answer, stall.self, stall.ranks); !lost.is_ok())
             return lost;
         if (answer.status().code() == StatusCode::kTimeout)

@@ -48,6 +48,6 @@ using Ask = std::function<Result<RankStatus>(Rank)>;
 /// Returns the cause of an operation that has timed out: kTimeout that names the rank at the end of
 /// the chain, or the reason why a rank has left. Sends at most one request to each rank, and at
 /// most 16.
-[[nodiscard]] PCCL_API Status find_culprit(const Stall& stall, const Ask& ask);
+[[nodiscard]] PCCL_API Status find_culprit(const Stall& stall, const Ask& query);
 
 }  // namespace pccl::comm

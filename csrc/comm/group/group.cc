@@ -17,10 +17,10 @@ namespace {
 /// Warns once, on rank 0 of the first group: further groups of these processes have the same
 /// problem.
 void warn_of_memory_apart(const bootstrap::Roster& roster, Rank self, const std::string& group) {
-    static std::atomic<bool> is_told{false};
+    static std::atomic<bool> is_logged{false};
     const std::string why = bootstrap::why_memory_is_apart(roster);
     if (why.empty()) return;
-    const bool is_loud = !is_told.exchange(true) && self == 0;
+    const bool is_loud = !is_logged.exchange(true) && self == 0;
     log(is_loud ? LogLevel::kWarning : LogLevel::kInfo, "group ", group, ": ", why,
         "; TCP is used between them");
 }
@@ -55,10 +55,10 @@ Group::Group(runtime::Runtime& runtime, const bootstrap::GroupIdentity& identity
                .collectives = collectives_,
                .waiter = *waiter_}) {}
 
-Status Group::register_remote_infos(const bootstrap::Roster& roster,
-                                    std::shared_ptr<const bootstrap::Layout> layout,
-                                    const SelectionPreferences& preferences, Deadline deadline,
-                                    ShmSetup::MemoryVote vote) {
+Status Group::connect(const bootstrap::Roster& roster,
+                      std::shared_ptr<const bootstrap::Layout> layout,
+                      const SelectionPreferences& preferences, Deadline deadline,
+                      ShmSetup::MemoryVote vote) {
     const std::lock_guard lock(mutex_);
     waiter_->share_cores(
         {.processes = static_cast<std::uint32_t>(bootstrap::ranks_beside(roster, rank())),
@@ -66,8 +66,7 @@ Status Group::register_remote_infos(const bootstrap::Roster& roster,
     waiter_->wakes_take(std::chrono::duration_cast<Duration>(
         std::chrono::duration<double>(preferences.costs.wake.seconds)));
     warn_of_memory_apart(roster, rank(), name());
-    PCCL_TRY(
-        diagnosis_.timeout_cause(peers_.register_remote_infos(roster, std::move(vote), deadline)));
+    PCCL_TRY(diagnosis_.timeout_cause(peers_.connect(roster, std::move(vote), deadline)));
     if (ShmSegment* const segment = peers_.segment()) collectives_.use(*segment);
     selector_.emplace(bootstrap::without(peers_.directory().forbidden(), roster),
                       Selector::GroupPlace{rank(), peers_.segment(), std::move(layout)},
@@ -249,15 +248,15 @@ bool Group::progress() {
             is_broken = reconsider(status);
     const bool late = !moved && collectives_.is_past_deadline() && !aborted_.load();
     const bool any_ended = collectives_.size() != before || !ended_.is_empty();
-    ended_.tell(std::move(lock));
+    ended_.report(std::move(lock));
     if (any_ended) waiter_->wake();
-    if (is_broken) diagnosis_.tell_end();
+    if (is_broken) diagnosis_.report_end();
     if (late) diagnosis_.on_deadline();
     return moved;
 }
 
 Status Group::progress_all(bool& moved) {
-    if (diagnosis_.has_heard()) return diagnosis_.heard();
+    if (diagnosis_.has_received_reason()) return diagnosis_.received_reason();
     peers_.note_arrivals();
     PCCL_TRY(collectives_.progress(moved, ended_));
     return mailbox_.progress(peers_.links(), moved, ended_);
@@ -292,12 +291,13 @@ void Group::break_with(const Status& cause) {
                      ? Status::aborted("abort was called on this group")
                      : cause;
     // The text of a mismatch contains the operations of both sides.
-    const bool says_what = collectives_.is_empty() || end_.cause.code() == StatusCode::kMismatch;
+    const bool has_operations =
+        collectives_.is_empty() || end_.cause.code() == StatusCode::kMismatch;
     end_.shown = explained(end_.cause, directory(),
-                           says_what ? std::string() : collectives_.front().describe());
+                           has_operations ? std::string() : collectives_.front().describe());
     is_over_.store(true);
     const bool has_failed = end_.cause.code() != StatusCode::kAborted;
-    diagnosis_.note_untold(has_failed ? peers_.out_of_reach() : std::vector<Rank>());
+    diagnosis_.note_unnotified(has_failed ? peers_.out_of_reach() : std::vector<Rank>());
     // Close before operations end: then their callers may reuse memory that a peer is still
     // reading.
     peers_.close(end_.cause);
@@ -315,9 +315,9 @@ void Group::end(const Status& why) {
     std::unique_lock lock(mutex_);
     if (is_over()) return;
     const bool is_broken = reconsider(why);
-    ended_.tell(std::move(lock));
+    ended_.report(std::move(lock));
     waiter_->wake();
-    if (is_broken) diagnosis_.tell_end();
+    if (is_broken) diagnosis_.report_end();
 }
 
 void Group::abort(const Status& reason) {
@@ -344,7 +344,7 @@ Status Group::leave() {
     abort(reason);
     if (!ended_.await_others(Deadline::after(timeout_.load())))
         log(LogLevel::kWarning, "group ", name(),
-            " was shut down while a callback of it still runs");
+            " was shut down while one of its callbacks still runs");
     return found.is_ok() ? found : health();
 }
 

@@ -45,10 +45,9 @@ class Group final : public ProbedParticipant,
           const CommunicatorImplOptions& options);
 
     /// Connects the group; call it once, before any operation. On one host it waits for all ranks.
-    Status register_remote_infos(const bootstrap::Roster& roster,
-                                 std::shared_ptr<const bootstrap::Layout> layout,
-                                 const SelectionPreferences& preferences, Deadline deadline,
-                                 ShmSetup::MemoryVote vote = {});
+    Status connect(const bootstrap::Roster& roster, std::shared_ptr<const bootstrap::Layout> layout,
+                   const SelectionPreferences& preferences, Deadline deadline,
+                   ShmSetup::MemoryVote vote = {});
 
     /// Implements Communicator::check_call().
     [[nodiscard]] Status check_call(const Collective& collective);
@@ -64,7 +63,7 @@ class Group final : public ProbedParticipant,
         return check_process();  // a signal handler may have forked
     }
 
-    // The next members require register_remote_infos(). The first two must not be called in a child
+    // The next members require connect(). The first two must not be called in a child
     // of fork(), which must not wait for the lock:
 
     [[nodiscard]] Locked<Selector> selector() { return {mutex_, *selector_}; }
@@ -97,7 +96,9 @@ class Group final : public ProbedParticipant,
                      std::unique_ptr<transport::RecvLink> link) override;
     void accept_region(const transport::LinkRequest& request,
                        std::unique_ptr<transport::Region> region) override;
-    void hear(Rank from, const Status& reason) override { diagnosis_.hear(from, reason); }
+    void receive_reason(Rank from, const Status& reason) override {
+        diagnosis_.receive_reason(from, reason);
+    }
     void fall_short(const Status& why) override;
     [[nodiscard]] std::string describe(Rank asker) override {
         return diagnosis_.report().answer(asker);
@@ -137,7 +138,7 @@ class Group final : public ProbedParticipant,
     bool try_at_once(CollectiveOperation& operation);
     Status progress_all(bool& moved);
     /// Examines `why` and ends the group if it is a failure. Returns true if so: the caller must
-    /// then call HangDiagnosis::tell_end(). Returns false if the group continues.
+    /// then call HangDiagnosis::report_end(). Returns false if the group continues.
     [[nodiscard]] bool reconsider(const Status& why);
     /// Ends the group and all its operations.
     void break_with(const Status& cause);
@@ -155,7 +156,7 @@ class Group final : public ProbedParticipant,
     mutable std::mutex mutex_;
     Peers peers_;  // outlives the mailbox
     HangDiagnosis diagnosis_;
-    std::optional<Selector> selector_;  // set by register_remote_infos()
+    std::optional<Selector> selector_;  // set by connect()
     GroupEnd end_;
     Mailbox mailbox_;
     CollectiveQueue collectives_;

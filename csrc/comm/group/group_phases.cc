@@ -120,7 +120,7 @@ void GroupPhases::enter(GroupPhase phase) {
     if (parts_.group.is_over()) return;
     if (phase.generation != phase_.generation) parts_.peers.renew(phase.generation);
     parts_.collectives.set_generation(phase.generation);
-    parts_.selector->follow(phase.links);
+    parts_.selector->restrict_to(phase.links);
     phase_ = std::move(phase);
 }
 
@@ -136,7 +136,7 @@ Status GroupPhases::disagreement() const {
 }
 
 bool GroupPhases::is_disagreement_news() const {
-    return !parts_.diagnosis.report().switching().told().switch_result.had_all;
+    return !parts_.diagnosis.report().switching().published().switch_result.had_all;
 }
 
 Status GroupPhases::check_link(const MessageOperation::Envelope& envelope) const {

@@ -65,8 +65,8 @@ class GroupPhases final : public PhasedGroup {
     [[nodiscard]] std::string under_way() const override;
     [[nodiscard]] Switching::GroupProgress progress() const override;
     void enter(GroupPhase phase) override;
-    [[nodiscard]] Result<RankStatus> ask(Rank rank, Deadline deadline) const override {
-        return parts_.diagnosis.survey().ask(rank, deadline);
+    [[nodiscard]] Result<RankStatus> query(Rank rank, Deadline deadline) const override {
+        return parts_.diagnosis.survey().query(rank, deadline);
     }
     [[nodiscard]] SwitchState& switching() override {
         return parts_.diagnosis.report().switching();

@@ -15,15 +15,15 @@ Peers::Peers(runtime::Runtime& runtime, const bootstrap::GroupIdentity& identity
       shm_setup_(runtime, directory_),
       links_(runtime, directory_) {}
 
-Status Peers::register_remote_infos(const bootstrap::Roster& roster, ShmSetup::MemoryVote vote,
-                                    Deadline deadline) {
+Status Peers::connect(const bootstrap::Roster& roster, ShmSetup::MemoryVote vote,
+                      Deadline deadline) {
     directory_.register_endpoints(roster.endpoints);
     if (!ShmSetup::has_segment(roster)) return Status::ok();
-    const auto ask_first = [this](Deadline until) { return ask(0, until).status(); };
+    const auto query_first = [this](Deadline until) { return query(0, until).status(); };
     vote.is_there = [this](Rank peer, Deadline until) {
         return directory_.query(directory_.endpoint(peer), until).is_ok();
     };
-    PCCL_TRY(shm_setup_.make(ask_first, vote, deadline, segment_));
+    PCCL_TRY(shm_setup_.make(query_first, vote, deadline, segment_));
     if (segment_ == nullptr) directory_.forbid(transport::TransportKind::kShm);
     return Status::ok();
 }
@@ -33,8 +33,8 @@ Rank Peers::reaching() const {
     return on_shm == kNoRank ? links_.reaching() : on_shm;
 }
 
-Result<RankStatus> Peers::ask(const bootstrap::Endpoint& peer, Deadline deadline) const {
-    const Duration pause = DiagnosisTiming().ask_again_after;
+Result<RankStatus> Peers::query(const bootstrap::Endpoint& peer, Deadline deadline) const {
+    const Duration pause = DiagnosisTiming().query_again_after;
     for (;;) {
         PCCL_ASSIGN_OR_RETURN(const std::string answer, directory_.query(peer, deadline));
         PCCL_ASSIGN_OR_RETURN(RankStatus rank_status, RankStatus::parse(answer));
@@ -46,18 +46,18 @@ Result<RankStatus> Peers::ask(const bootstrap::Endpoint& peer, Deadline deadline
 Status Peers::look_at(std::span<const bootstrap::Endpoint> joined) const {
     for (const bootstrap::Endpoint& endpoint : joined) {
         if (endpoint.rank == directory_.rank()) continue;
-        const auto answer = ask(endpoint, Deadline::after(DiagnosisTiming().glance));
+        const auto answer = query(endpoint, Deadline::after(DiagnosisTiming().glance));
         PCCL_TRY(why_lost(endpoint.rank, answer, directory_.rank(), directory_.size()));
     }
     return Status::ok();
 }
 
-Status Peers::tell(Rank peer, const Status& reason, Deadline deadline) const {
+Status Peers::notify(Rank peer, const Status& reason, Deadline deadline) const {
     return directory_.notify(peer, reason, deadline);
 }
 
 std::vector<Rank> Peers::out_of_reach() {
-    if (segment_ != nullptr || !directory_.knows_peers()) return {};
+    if (segment_ != nullptr || !directory_.has_endpoints()) return {};
     return links_.unlinked();
 }
 

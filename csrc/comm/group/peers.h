@@ -28,8 +28,7 @@ class Peers final : public PeerView {
     /// Connects the group; call it once, before anything is sent. When all ranks share this host,
     /// waits until all have opened the segment (see segment()); errors are kTimeout and kPeerLost.
     /// `is_there` of `vote` is ignored.
-    Status register_remote_infos(const bootstrap::Roster& roster, ShmSetup::MemoryVote vote,
-                                 Deadline deadline);
+    Status connect(const bootstrap::Roster& roster, ShmSetup::MemoryVote vote, Deadline deadline);
     /// Returns the group's shared-memory segment, or null.
     [[nodiscard]] ShmSegment* segment() const { return segment_.get(); }
     [[nodiscard]] LinkTable& links() { return links_; }
@@ -47,14 +46,15 @@ class Peers final : public PeerView {
 
     [[nodiscard]] const runtime::PeerDirectory& directory() const override { return directory_; }
     [[nodiscard]] Rank reaching() const override;
-    [[nodiscard]] Result<RankStatus> ask(Rank peer, Deadline deadline) const override {
-        return ask(directory_.endpoint(peer), deadline);
+    [[nodiscard]] Result<RankStatus> query(Rank peer, Deadline deadline) const override {
+        return query(directory_.endpoint(peer), deadline);
     }
     /// Requests the status of a process that may not have joined yet.
-    [[nodiscard]] Result<RankStatus> ask(const bootstrap::Endpoint& peer, Deadline deadline) const;
+    [[nodiscard]] Result<RankStatus> query(const bootstrap::Endpoint& peer,
+                                           Deadline deadline) const;
     /// Requests the status of ranks that are still joining: kPeerLost for one that is gone.
     [[nodiscard]] Status look_at(std::span<const bootstrap::Endpoint> joined) const;
-    Status tell(Rank peer, const Status& reason, Deadline deadline) const override;
+    Status notify(Rank peer, const Status& reason, Deadline deadline) const override;
     void accepted(const transport::LinkRequest& request,
                   std::unique_ptr<transport::RecvLink> link) {
         links_.accepted(request, std::move(link));

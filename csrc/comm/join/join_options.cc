@@ -45,7 +45,7 @@ Status check_options(const CommunicatorImplOptions& options) {
         return Status::invalid_argument(
             concat("rank ", options.rank, " is not in a group of ", options.size));
     if (options.size > 1 && options.store == nullptr)
-        return Status::invalid_argument("a group of several ranks needs a store to meet at");
+        return Status::invalid_argument("a group of several ranks needs a rendezvous store");
     PCCL_TRY(check_network(options));
     return check_algorithm_list(options.algorithm);
 }

@@ -31,10 +31,10 @@ namespace {
 /// Warns, on rank 0 for all ranks, about requested names for which a capsule must still be loaded.
 /// A single rank needs no algorithm, and does not load the capsules that groups get from the
 /// environment.
-void tell_of_unknown_algorithms(const CommunicatorImplOptions& options,
-                                const schedule::Catalogue& catalogue) {
-    const bool knows_all = options.size > 1 || process_config().capsules.empty();
-    if (options.rank != 0 || !knows_all) return;
+void warn_about_unknown_algorithms(const CommunicatorImplOptions& options,
+                                   const schedule::Catalogue& catalogue) {
+    const bool has_all = options.size > 1 || process_config().capsules.empty();
+    if (options.rank != 0 || !has_all) return;
     for (const std::string& line : unknown_algorithms(options.algorithm, catalogue))
         log(LogLevel::kWarning, "group ", options.name, ": ", line,
             "; calls raise until a capsule of that name is loaded");
@@ -79,7 +79,7 @@ ShmSetup::MemoryVote memory_vote(const std::shared_ptr<Store>& store) {
 
 void JoinNotice::look(Rank awaited) {
     const Duration waited = system_clock().now() - begun_;
-    const int every = (options_.size + kMostThatSaySo - 1) / kMostThatSaySo;
+    const int every = (options_.size + kMostReporters - 1) / kMostReporters;
     if (options_.rank % every != 0 || !notice_.is_due(waited)) return;
     std::vector<Rank> late;
     if (store_ != nullptr) late = bootstrap::unpublished(*store_, options_.size);
@@ -123,12 +123,12 @@ Result<std::shared_ptr<Group>> Rendezvous::join() {
 
 Status Rendezvous::meet_and_connect() {
     PCCL_TRY(meet());
-    return group_->register_remote_infos(roster_, layout_, preferences_, rendezvous_.deadline,
-                                         memory_vote(options_.store));
+    return group_->connect(roster_, layout_, preferences_, rendezvous_.deadline,
+                           memory_vote(options_.store));
 }
 
 Status Rendezvous::given_up(const Status& met) {
-    if (group_ == nullptr || !group_->directory().knows_peers()) {
+    if (group_ == nullptr || !group_->directory().has_endpoints()) {
         const bool is_past_deadline = cause_of(met).code() == StatusCode::kTimeout;
         return failed(
             is_past_deadline ? timeout_cause(*options_.runtime, options_.global_ranks, met) : met);
@@ -191,14 +191,14 @@ Status Rendezvous::meet() {
 
 Status Rendezvous::announce() {
     PCCL_ASSIGN_OR_RETURN(own_, bootstrap::announcement_of(roster_.endpoints.front()));
-    Status told = bootstrap::announce(*rendezvous_.pre_join, own_);
+    Status outcome = bootstrap::announce(*rendezvous_.pre_join, own_);
     // The connection may belong to an earlier group, which rank 0 served from another process.
-    if (told.code() == StatusCode::kUnavailable &&
+    if (outcome.code() == StatusCode::kUnavailable &&
         rendezvous_.pre_join->reopen(rendezvous_.deadline).is_ok())
-        told = bootstrap::announce(*rendezvous_.pre_join, own_);
+        outcome = bootstrap::announce(*rendezvous_.pre_join, own_);
     incarnations_.emplace(own_, rendezvous_);
     rendezvous_.incarnation = &*incarnations_;
-    return told;
+    return outcome;
 }
 
 Status Rendezvous::meet_others() {
@@ -304,7 +304,7 @@ Status Rendezvous::choose_alike() {
                           preferences_of(roster_, options_.catalogue, options_.algorithm));
     if (options_.size > 1)
         preferences_.catalogue = with_capsules(options_.catalogue, given_, preferences_.tuning);
-    tell_of_unknown_algorithms(options_, *preferences_.catalogue);
+    warn_about_unknown_algorithms(options_, *preferences_.catalogue);
     return agree_on_layout();
 }
 
@@ -366,12 +366,12 @@ Status Rendezvous::agreed(const Status& why) const {
     if (rendezvous_.pre_join == nullptr) return why;
     if (group_ != nullptr) return bootstrap::agree_on_failure(*options_.store, why, options_.rank);
     // This rank's own settings are in order on the others: there the rank is the error.
-    const Status told =
+    const Status outcome =
         why.code() == StatusCode::kInvalidArgument
             ? Status::peer_lost(options_.rank,
                                 concat("rank ", options_.rank, " cannot join: ", why.message()))
-            : bootstrap::as_told(why, options_.rank);
-    const auto own = bootstrap::announcement_of(unreachable(options_.rank), told);
+            : bootstrap::as_reported(why, options_.rank);
+    const auto own = bootstrap::announcement_of(unreachable(options_.rank), outcome);
     if (own.is_ok()) static_cast<void>(bootstrap::announce(*rendezvous_.pre_join, *own));
     return why;
 }

@@ -37,7 +37,7 @@ class JoinNotice {
     void look(Rank awaited);
 
    private:
-    static constexpr int kMostThatSaySo = 16;
+    static constexpr int kMostReporters = 16;
 
     const CommunicatorImplOptions& options_;
     const TimePoint begun_ = system_clock().now();

@@ -68,8 +68,8 @@ Status ConnectionContext::look(Rank peer) {
 
 Status ConnectionContext::look_for_failure() {
     const auto failure = [](Rank leaver, const Status& gone) {
-        const bool is_told = gone.code() != StatusCode::kPeerLost || gone.peer() != leaver;
-        return is_told ? gone : Status::ok();
+        const bool is_reported = gone.code() != StatusCode::kPeerLost || gone.peer() != leaver;
+        return is_reported ? gone : Status::ok();
     };
     for (const auto& [port, link] : senders_) PCCL_TRY(failure(port.peer, link->look()));
     const std::lock_guard lock(mutex_);
@@ -198,10 +198,10 @@ void ConnectionContext::accepted(const transport::LinkRequest& request,
     if (request.generation > generation())
         early_[from] = {request.generation, std::move(link)};
     else
-        take(from, std::move(link));
+        store_link(from, std::move(link));
 }
 
-void ConnectionContext::take(const Port& from, std::unique_ptr<transport::RecvLink> link) {
+void ConnectionContext::store_link(const Port& from, std::unique_ptr<transport::RecvLink> link) {
     auto& slot = receivers_[from];
     if (slot != nullptr) retired_.push_back(std::move(slot));
     slot = std::move(link);
@@ -216,7 +216,7 @@ void ConnectionContext::renew(std::uint32_t generation) {
     const std::lock_guard lock(mutex_);
     generation_.store(generation);
     for (auto& [port, early] : early_)
-        if (early.generation == generation) take(port, std::move(early.link));
+        if (early.generation == generation) store_link(port, std::move(early.link));
     std::erase_if(early_, [](const auto& each) { return each.second.link == nullptr; });
 }
 

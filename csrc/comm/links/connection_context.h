@@ -85,7 +85,7 @@ class ConnectionContext final : public LinkTable {
     [[nodiscard]] std::uint32_t generation() const { return generation_.load(); }
     void release_network_links();
     // These require mutex_:
-    void take(const schedule::Port& from, std::unique_ptr<transport::RecvLink> link);
+    void store_link(const schedule::Port& from, std::unique_ptr<transport::RecvLink> link);
 
     runtime::Runtime& runtime_;
     const runtime::PeerDirectory& peers_;

@@ -76,7 +76,7 @@ Status LinkExecutor::progress_lane(LaneCursor& lane, std::size_t index, bool& mo
         const LinkStep& step = steps_of(index)[lane.step];
         if (!lane.entered) {
             if (!may_run(lane, index)) return Status::ok();
-            enter(lane, step);
+            begin_step(lane, step);
         }
         PCCL_ASSIGN_OR_RETURN(const bool complete, is_timed_
                                                        ? progress_timed(lane, step, ended, moved)
@@ -94,7 +94,7 @@ Status LinkExecutor::progress_lane(LaneCursor& lane, std::size_t index, bool& mo
     return Status::ok();
 }
 
-void LinkExecutor::enter(LaneCursor& lane, const LinkStep& step) {
+void LinkExecutor::begin_step(LaneCursor& lane, const LinkStep& step) {
     lane.entered = true;
     lane.begun = lane.moved = {};
     lane.received = lane.sent = lane.carried = 0;

@@ -109,7 +109,7 @@ class LinkExecutor {
                                 bool& moved);
     [[nodiscard]] TimedStep timed(const LaneCursor& lane, const LinkStep& step,
                                   TimePoint end) const;
-    void enter(LaneCursor& lane, const LinkStep& step);
+    void begin_step(LaneCursor& lane, const LinkStep& step);
     void next_step(LaneCursor& lane, std::size_t index);
     [[nodiscard]] const std::vector<LinkStep>& steps_of(std::size_t index) const {
         return program_->lanes[index / windows_at_once_];

@@ -70,21 +70,21 @@ Agreement::Agreement(AgreementOptions options)
 }
 
 Agreement::~Agreement() {
-    if (own_.stage != ShrinkStage::kDecided) options_.tell({});
+    if (own_.stage != ShrinkStage::kDecided) options_.publish({});
 }
 
-void Agreement::tell(ShrinkStage stage) {
+void Agreement::publish(ShrinkStage stage) {
     own_.stage = stage;
-    options_.tell(own_);
+    options_.publish(own_);
 }
 
 Result<bootstrap::GroupIdentity> Agreement::propose() {
     // The id stays fixed during this call of shrink, because others rely on it.
     if (own_.stage == ShrinkStage::kNone) PCCL_TRY(sys::fill_random(own_.call));
-    tell(ShrinkStage::kProposed);
+    publish(ShrinkStage::kProposed);
     PCCL_TRY(gather(ShrinkStage::kProposed).status());
     calls_ = {{options_.self, own_.call}};
-    for (const Peer& peer : peers_) calls_[peer.rank] = peer.said.call;
+    for (const Peer& peer : peers_) calls_[peer.rank] = peer.reported.call;
     std::string content(view(own_.list));
     for (const auto& [rank, call] : calls_)
         content.append(reinterpret_cast<const char*>(call.data()), call.size());
@@ -93,16 +93,16 @@ Result<bootstrap::GroupIdentity> Agreement::propose() {
 }
 
 Result<bool> Agreement::await_ready() {
-    tell(ShrinkStage::kReady);
+    publish(ShrinkStage::kReady);
     return gather(ShrinkStage::kReady);
 }
 
 Result<bool> Agreement::confirm() {
-    tell(ShrinkStage::kConfirmed);
+    publish(ShrinkStage::kConfirmed);
     Result<bool> gathered = gather(ShrinkStage::kConfirmed);
     const bool have_all = gathered.is_ok() && *gathered;
     if (!have_all && !others_have_gone_on(gathered.status().peer())) return gathered;
-    tell(ShrinkStage::kDecided);
+    publish(ShrinkStage::kDecided);
     return true;
 }
 
@@ -111,7 +111,7 @@ Result<bool> Agreement::confirm() {
 /// has given up.
 Result<bool> Agreement::gather(ShrinkStage stage) {
     Duration pause = kShortestPause;
-    while (Peer* const peer = next_to_ask(stage)) {
+    while (Peer* const peer = next_to_query(stage)) {
         if (Status found = look_at(*peer); !found.is_ok()) return let_see(std::move(found));
         if (stage != ShrinkStage::kProposed && has_given_up(*peer)) return false;
         if (is_here(*peer, stage)) {
@@ -134,13 +134,13 @@ Status Agreement::let_see(Status found) const {
 }
 
 /// Returns the rank with the oldest request; null when no request is needed.
-Agreement::Peer* Agreement::next_to_ask(ShrinkStage stage) {
+Agreement::Peer* Agreement::next_to_query(ShrinkStage stage) {
     const TimePoint now = system_clock().now();
     Peer* next = nullptr;
     for (Peer& peer : peers_) {
-        if (stage == ShrinkStage::kConfirmed && has_gone_on(peer.said)) return nullptr;
+        if (stage == ShrinkStage::kConfirmed && has_gone_on(peer.reported)) return nullptr;
         if (is_here(peer, stage) && now - peer.answered < fresh()) continue;
-        if (next == nullptr || peer.asked < next->asked) next = &peer;
+        if (next == nullptr || peer.queried < next->queried) next = &peer;
     }
     return next;
 }
@@ -150,10 +150,10 @@ Duration Agreement::fresh() const {
 }
 
 Status Agreement::look_at(Peer& peer) {
-    peer.asked = system_clock().now();
-    const Result<RankStatus> answer = options_.ask(peer.rank);
+    peer.queried = system_clock().now();
+    const Result<RankStatus> answer = options_.query(peer.rank);
     if (answer.is_ok()) {
-        peer.said = answer->shrinking;
+        peer.reported = answer->shrinking;
         peer.answered = system_clock().now();
         peer.silence.clear();
         return judge(peer);
@@ -167,46 +167,52 @@ Status Agreement::look_at(Peer& peer) {
 
 /// Returns errors that waiting cannot resolve.
 Status Agreement::judge(const Peer& peer) const {
-    const Shrinking& said = peer.said;
-    if (said.stage == ShrinkStage::kDecided && !has_gone_on(said)) return gone_on(peer.rank, said);
-    if (names(said.left_out, options_.self))
+    const Shrinking& reported = peer.reported;
+    if (reported.stage == ShrinkStage::kDecided && !has_gone_on(reported))
+        return gone_on(peer.rank, reported);
+    if (names(reported.left_out, options_.self))
         return Status::mismatch(peer.rank, concat("rank ", peer.rank, " leaves out this rank"));
     // The rank with the shorter list may wait for the other one, which detects more missing ranks
     // later.
-    if (said.stage != ShrinkStage::kNone && said.list != own_.list && said.staying <= own_.staying)
+    if (reported.stage != ShrinkStage::kNone && reported.list != own_.list &&
+        reported.staying <= own_.staying)
         return Status::mismatch(peer.rank, differs(peer));
-    if (said.stage != ShrinkStage::kDoubtful || !has_our_pact(said)) return Status::ok();
-    const bool is_other = said.lost != options_.self && names(options_.staying, said.lost);
+    if (reported.stage != ShrinkStage::kDoubtful || !has_our_pact(reported)) return Status::ok();
+    const bool is_other = reported.lost != options_.self && names(options_.staying, reported.lost);
     if (!is_other) return Status::ok();
     return Status::peer_lost(
-        said.lost, concat("rank ", said.lost, " cannot go on, as rank ", peer.rank, " has found"));
+        reported.lost,
+        concat("rank ", reported.lost, " cannot go on, as rank ", peer.rank, " has found"));
 }
 
 std::string Agreement::differs(const Peer& peer) const {
-    return concat("rank ", peer.rank, " leaves out ", listed(peer.said.left_out),
+    return concat("rank ", peer.rank, " leaves out ", listed(peer.reported.left_out),
                   "; this rank leaves out ", listed(options_.left_out));
 }
 
-bool Agreement::has_our_pact(const Shrinking& said) const {
-    return own_.stage >= ShrinkStage::kReady && said.stage >= ShrinkStage::kReady &&
-           said.pact == own_.pact;
+bool Agreement::has_our_pact(const Shrinking& reported) const {
+    return own_.stage >= ShrinkStage::kReady && reported.stage >= ShrinkStage::kReady &&
+           reported.pact == own_.pact;
 }
 
 bool Agreement::is_here(const Peer& peer, ShrinkStage stage) const {
-    const Shrinking& said = peer.said;
-    if (stage == ShrinkStage::kProposed) return said.stage >= stage && said.list == own_.list;
-    return said.stage >= stage && said.stage != ShrinkStage::kDoubtful && has_our_pact(said);
+    const Shrinking& reported = peer.reported;
+    if (stage == ShrinkStage::kProposed)
+        return reported.stage >= stage && reported.list == own_.list;
+    return reported.stage >= stage && reported.stage != ShrinkStage::kDoubtful &&
+           has_our_pact(reported);
 }
 
 /// Returns whether the peer has ended the call of shrink that the pact includes or is about to
 /// include: whether it calls again or not, the proposal of all ranks is then void.
 bool Agreement::has_given_up(const Peer& peer) const {
-    const bool is_doubtful = peer.said.stage == ShrinkStage::kDoubtful && has_our_pact(peer.said);
-    return is_doubtful || peer.said.call != calls_.at(peer.rank);
+    const bool is_doubtful =
+        peer.reported.stage == ShrinkStage::kDoubtful && has_our_pact(peer.reported);
+    return is_doubtful || peer.reported.call != calls_.at(peer.rank);
 }
 
-bool Agreement::has_gone_on(const Shrinking& said) const {
-    return said.stage == ShrinkStage::kDecided && has_our_pact(said) &&
+bool Agreement::has_gone_on(const Shrinking& reported) const {
+    return reported.stage == ShrinkStage::kDecided && has_our_pact(reported) &&
            own_.stage >= ShrinkStage::kConfirmed;
 }
 
@@ -215,22 +221,22 @@ bool Agreement::has_gone_on(const Shrinking& said) const {
 /// continued, or none can any more.
 bool Agreement::others_have_gone_on(Rank lost) {
     own_.lost = lost;
-    tell(ShrinkStage::kDoubtful);
+    publish(ShrinkStage::kDoubtful);
     const Deadline latest = Deadline::after(options_.doubt);
     // Age at which the others' answers from this rank expire.
     const Deadline stale = Deadline::after(fresh());
     for (bool can_go_on = true; can_go_on && !latest.passed();) {
         can_go_on = false;
         for (const Peer& peer : peers_) {
-            const Result<RankStatus> answer = options_.ask(peer.rank);
+            const Result<RankStatus> answer = options_.query(peer.rank);
             if (!answer.is_ok()) continue;
-            const Shrinking& said = answer->shrinking;
-            if (has_gone_on(said)) return true;
+            const Shrinking& reported = answer->shrinking;
+            if (has_gone_on(reported)) return true;
             const bool is_behind =
-                said.stage == ShrinkStage::kProposed || said.stage == ShrinkStage::kReady;
+                reported.stage == ShrinkStage::kProposed || reported.stage == ShrinkStage::kReady;
             can_go_on = can_go_on ||
-                        (said.stage == ShrinkStage::kConfirmed && has_our_pact(said)) ||
-                        (is_behind && said.list == own_.list && !stale.passed());
+                        (reported.stage == ShrinkStage::kConfirmed && has_our_pact(reported)) ||
+                        (is_behind && reported.list == own_.list && !stale.passed());
         }
         if (can_go_on) system_clock().sleep_for(kLongestPause);
     }
@@ -238,10 +244,10 @@ bool Agreement::others_have_gone_on(Rank lost) {
 }
 
 Status Agreement::has_not_come(const Peer& peer) const {
-    const std::string why = !peer.silence.empty()                   ? peer.silence
-                            : peer.said.stage == ShrinkStage::kNone ? "it has not called it"
-                            : peer.said.list != own_.list           ? differs(peer)
-                                                                    : "it waits for another rank";
+    const std::string why = !peer.silence.empty()                       ? peer.silence
+                            : peer.reported.stage == ShrinkStage::kNone ? "it has not called it"
+                            : peer.reported.list != own_.list           ? differs(peer)
+                                                              : "it waits for another rank";
     return Status::timeout(
         concat("timed out: rank ", peer.rank, " does not shrink the group in the same way: ", why),
         peer.rank);

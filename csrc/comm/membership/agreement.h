@@ -45,9 +45,9 @@ struct AgreementOptions {
     std::vector<Rank> staying{};   // ranks of the old group, in order; `self` is one of them
     std::vector<Rank> left_out{};  // the other ranks
     std::string terms{};           // settings of the smaller group that must be equal on all ranks
-    Ask ask{};                     // requests a rank's status in the old group
+    Ask query{};                   // requests a rank's status in the old group
     /// Publishes the status that this rank answers from now on.
-    std::function<void(const Shrinking&)> tell{};
+    std::function<void(const Shrinking&)> publish{};
     std::function<Status()> interrupted{};  // called between requests; may be empty
     Deadline deadline = Deadline::never();
     Duration answer_timeout = std::chrono::seconds(10);  // for a rank that does not answer
@@ -82,24 +82,24 @@ class PCCL_API Agreement {
     using ShrinkStage = Shrinking::ShrinkStage;
     struct Peer {
         Rank rank = 0;
-        Shrinking said{};
-        TimePoint asked{};
+        Shrinking reported{};
+        TimePoint queried{};
         TimePoint answered{};
         std::string silence{};  // why the last request had no answer
     };
 
-    void tell(ShrinkStage stage);
+    void publish(ShrinkStage stage);
     [[nodiscard]] Result<bool> gather(ShrinkStage stage);
-    [[nodiscard]] Peer* next_to_ask(ShrinkStage stage);
+    [[nodiscard]] Peer* next_to_query(ShrinkStage stage);
     [[nodiscard]] Duration fresh() const;
     [[nodiscard]] Status look_at(Peer& peer);
     [[nodiscard]] Status judge(const Peer& peer) const;
     [[nodiscard]] Status let_see(Status found) const;
     [[nodiscard]] std::string differs(const Peer& peer) const;
-    [[nodiscard]] bool has_our_pact(const Shrinking& said) const;
+    [[nodiscard]] bool has_our_pact(const Shrinking& reported) const;
     [[nodiscard]] bool is_here(const Peer& peer, ShrinkStage stage) const;
     [[nodiscard]] bool has_given_up(const Peer& peer) const;
-    [[nodiscard]] bool has_gone_on(const Shrinking& said) const;
+    [[nodiscard]] bool has_gone_on(const Shrinking& reported) const;
     [[nodiscard]] bool others_have_gone_on(Rank lost);
     [[nodiscard]] Status has_not_come(const Peer& peer) const;
 

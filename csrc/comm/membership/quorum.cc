@@ -20,7 +20,7 @@ Status check_quorum(int size, std::span<const Rank> staying, std::optional<int> 
     std::vector<Rank> missing;
     for (Rank rank = 0; rank < size; ++rank)
         if (!std::ranges::binary_search(staying, rank)) missing.push_back(rank);
-    const std::string why = least ? concat("at least ", *least, " were asked for")
+    const std::string why = least ? concat("at least ", *least, " are required")
                             : 2 * left < size
                                 ? "fewer than half of them: the others may go on"
                                 : "half of them, without rank 0: the others may go on";

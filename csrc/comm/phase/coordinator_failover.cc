@@ -10,20 +10,20 @@ namespace pccl::comm {
 using SwitchResult = Switching::SwitchResult;
 using Outcome = Switching::Outcome;
 
-Result<SwitchResult> CoordinatorFailover::settle(const Status& lost) {
-    talk_.say(Stage::kOrphaned);
+Result<SwitchResult> CoordinatorFailover::decide_result(const Status& lost) {
+    talk_.publish_stage(Stage::kOrphaned);
     for (Rank successor = 1; successor < talk_.group().rank(); ++successor) {
-        PCCL_ASSIGN_OR_RETURN(auto told, hear_from(successor));
-        if (told) return *std::move(told);
+        PCCL_ASSIGN_OR_RETURN(auto received, receive_from(successor));
+        if (received) return *std::move(received);
     }
     PCCL_ASSIGN_OR_RETURN(SwitchResult switch_result, decide(lost));
     talk_.own().number = switch_result.number;
-    talk_.tell(switch_result);
+    talk_.publish_result(switch_result);
     return switch_result;
 }
 
 bool CoordinatorFailover::takes_no_part(Rank rank) {
-    const Switching& theirs = talk_.told_by(rank).switching;
+    const Switching& theirs = talk_.status_of(rank).switching;
     if (theirs.stage == Stage::kOrphaned && theirs.number == talk_.own().number) return false;
     const bool has_left = theirs.number < talk_.own().number || theirs.stage == Stage::kDone;
     const bool has_given_up = theirs.stage == Stage::kGivenUp && last_.passed();
@@ -31,20 +31,20 @@ bool CoordinatorFailover::takes_no_part(Rank rank) {
     return has_left || last_.passed();
 }
 
-Result<std::optional<SwitchResult>> CoordinatorFailover::hear_from(Rank successor) {
+Result<std::optional<SwitchResult>> CoordinatorFailover::receive_from(Rank successor) {
     for (AskingPause pause;; pause.rest()) {
-        if (!talk_.ask(successor).is_ok()) return std::optional<SwitchResult>();
+        if (!talk_.query(successor).is_ok()) return std::optional<SwitchResult>();
         if (talk_.has_result(successor))
-            return std::optional(talk_.told_by(successor).switching.switch_result);
+            return std::optional(talk_.status_of(successor).switching.switch_result);
         if (takes_no_part(successor)) return std::optional<SwitchResult>();
         PCCL_TRY(talk_.group().check_interrupt());
     }
 }
 
-Status CoordinatorFailover::hear_out(Rank rank) {
+Status CoordinatorFailover::await_answer_of(Rank rank) {
     for (AskingPause pause;; pause.rest()) {
-        if (!talk_.ask(rank).is_ok() || talk_.has_result(rank)) return Status::ok();
-        if (talk_.told_by(rank).switching.stage == Stage::kOrphaned) return Status::ok();
+        if (!talk_.query(rank).is_ok() || talk_.has_result(rank)) return Status::ok();
+        if (talk_.status_of(rank).switching.stage == Stage::kOrphaned) return Status::ok();
         if (takes_no_part(rank)) return Status::ok();
         PCCL_TRY(talk_.group().check_interrupt());
     }
@@ -52,8 +52,8 @@ Status CoordinatorFailover::hear_out(Rank rank) {
 
 Result<SwitchResult> CoordinatorFailover::decide(const Status& lost) {
     for (const Rank rank : talk_.others()) {
-        PCCL_TRY(hear_out(rank));
-        if (talk_.has_result(rank)) return talk_.told_by(rank).switching.switch_result;
+        PCCL_TRY(await_answer_of(rank));
+        if (talk_.has_result(rank)) return talk_.status_of(rank).switching.switch_result;
     }
     SwitchResult switch_result = were_ready_
                                      ? as_switches_show(lost)

@@ -29,16 +29,16 @@ class CoordinatorFailover {
 
     /// Returns one result on all remaining ranks. `lost`: the error of rank 0. kAborted if this
     /// thread is interrupted.
-    [[nodiscard]] Result<Switching::SwitchResult> settle(const Status& lost);
+    [[nodiscard]] Result<Switching::SwitchResult> decide_result(const Status& lost);
 
    private:
     using Stage = Switching::Stage;
 
     /// Returns nothing if that rank is gone, too, or takes no part.
-    [[nodiscard]] Result<std::optional<Switching::SwitchResult>> hear_from(Rank successor);
+    [[nodiscard]] Result<std::optional<Switching::SwitchResult>> receive_from(Rank successor);
     [[nodiscard]] Result<Switching::SwitchResult> decide(const Status& lost);
     /// Sends requests until the rank reports whether it was ready, or the result.
-    [[nodiscard]] Status hear_out(Rank rank);
+    [[nodiscard]] Status await_answer_of(Rank rank);
     /// Returns whether the rank has nothing more to report. Records if it was not ready.
     [[nodiscard]] bool takes_no_part(Rank rank);
     [[nodiscard]] Switching::SwitchResult as_switches_show(const Status& lost) const;

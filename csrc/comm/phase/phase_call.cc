@@ -31,7 +31,7 @@ PhaseCall::PhaseCall(PhaseCallOptions options)
     own.phases = options_.phases;
     own.why = Status::ok();
     own.groups.clear();
-    talk_.say(Stage::kCalled);
+    talk_.publish_stage(Stage::kCalled);
 }
 
 Status PhaseCall::drain() {
@@ -57,34 +57,34 @@ Status PhaseCall::drain_once(std::string& under_way) {
     return Status::ok();
 }
 
-Status PhaseCall::why_over(Rank rank, const Status& asked) const {
+Status PhaseCall::why_over(Rank rank, const Status& queried) const {
     PCCL_TRY(options_.group.health());
-    PCCL_TRY(asked);
-    const RankStatus& theirs = told_by(rank);
+    PCCL_TRY(queried);
+    const RankStatus& theirs = status_of(rank);
     if (theirs.broken.code() != StatusCode::kAborted) return theirs.broken;
     // A group that the rank ended itself is over for the other ranks, too.
     return why_lost(rank, theirs, options_.group.rank(), options_.group.size());
 }
 
-bool PhaseCall::has_controller() const { return told_by(0).switching.number >= number(); }
+bool PhaseCall::has_controller() const { return status_of(0).switching.number >= number(); }
 
 Status PhaseCall::why_leave(const Status& own) const {
     PCCL_TRY(options_.group.check_interrupt());
     PCCL_TRY(why_over(0, Status::ok()));
-    if (told_by(0).sequence > collectives_ && own.is_ok()) return out_of_order(0);
+    if (status_of(0).sequence > collectives_ && own.is_ok()) return out_of_order(0);
     if (!options_.deadline.passed()) return Status::ok();
     return own.is_ok() ? timed_out({0}) : own;
 }
 
-Result<Switching::SwitchResult> PhaseCall::follow() {
+Result<Switching::SwitchResult> PhaseCall::participate() {
     Status& why = talk_.own().why;
     why = options_.own.is_ok() ? drain() : options_.own;
     was_ready_ = why.is_ok();
-    talk_.say(was_ready_ ? Stage::kReady : Stage::kGivenUp);
+    talk_.publish_stage(was_ready_ ? Stage::kReady : Stage::kGivenUp);
     PCCL_ASSIGN_OR_RETURN(Switching::SwitchResult switch_result, await_result());
     talk_.own().number = switch_result.number;
     talk_.own().switch_result = switch_result;
-    talk_.say(Stage::kDone);
+    talk_.publish_stage(Stage::kDone);
     return switch_result;
 }
 
@@ -92,9 +92,9 @@ Result<Switching::SwitchResult> PhaseCall::await_result() {
     Status leaving;
     // Rank 0 sends requests to all when it calls, and when it has the result.
     for (AskingPause pause = AskingPause::until_rung();; pause.rest()) {
-        const Status asked = talk_.ask(0);
-        if (talk_.has_result(0)) return told_by(0).switching.switch_result;
-        if (!asked.is_ok()) return go_on_without_controller(asked);
+        const Status queried = talk_.query(0);
+        if (talk_.has_result(0)) return status_of(0).switching.switch_result;
+        if (!queried.is_ok()) return go_on_without_controller(queried);
         // Rank 0 completes a switch that it has started, even if other ranks are gone, and then
         // publishes the result.
         if (has_controller()) continue;
@@ -102,13 +102,13 @@ Result<Switching::SwitchResult> PhaseCall::await_result() {
         leaving = why_leave(talk_.own().why);
         if (leaving.is_ok()) continue;
         talk_.own().why = leaving;
-        talk_.say(Stage::kGivenUp);
+        talk_.publish_stage(Stage::kGivenUp);
     }
 }
 
 Status PhaseCall::leave(const Status& why) {
     // Rank 0 will not request a reason from here: its group is over, too.
-    if (why.code() == StatusCode::kPeerLost) talk_.say(Stage::kDone);
+    if (why.code() == StatusCode::kPeerLost) talk_.publish_stage(Stage::kDone);
     // A local error takes precedence: every rank reports the same one.
     return options_.own.is_ok() ? why : options_.own;
 }
@@ -116,34 +116,35 @@ Status PhaseCall::leave(const Status& why) {
 Result<Switching::SwitchResult> PhaseCall::go_on_without_controller(const Status& lost) {
     if (!was_ready_) return leave(lost);
     talk_.own().why = Status::ok();
-    return CoordinatorFailover(talk_, options_.read_back, options_.answer_timeout).settle(lost);
+    return CoordinatorFailover(talk_, options_.read_back, options_.answer_timeout)
+        .decide_result(lost);
 }
 
 Status PhaseCall::gather() {
     PCCL_TRY(options_.own);
     PCCL_TRY(drain());
-    talk_.say(Stage::kReady);
+    talk_.publish_stage(Stage::kReady);
     std::vector<Rank> missing = talk_.others();
     Deadline round = Deadline::after(Duration::zero());
     for (AskingPause pause = AskingPause::until_rung(); !missing.empty(); pause.rest()) {
         // Ready ranks send requests here; ranks that are gone do not.
-        const bool asks_all = round.passed();
-        if (asks_all) round = Deadline::after(kBetweenRounds);
-        PCCL_TRY(hear_from(asks_all ? missing : talk_.with_news(missing), missing));
+        const bool queries_all = round.passed();
+        if (queries_all) round = Deadline::after(kBetweenRounds);
+        PCCL_TRY(receive_from(queries_all ? missing : talk_.with_news(missing), missing));
         if (!missing.empty() && options_.deadline.passed()) return timed_out(missing);
         PCCL_TRY(options_.group.check_interrupt());
     }
     return compare_progress();
 }
 
-void PhaseCall::tell(Switching::SwitchResult switch_result) {
+void PhaseCall::publish_result(Switching::SwitchResult switch_result) {
     switch_result.had_all = std::ranges::all_of(
-        talk_.others(), [this](Rank rank) { return told_by(rank).switching.number >= number(); });
-    talk_.tell(std::move(switch_result));
+        talk_.others(), [this](Rank rank) { return status_of(rank).switching.number >= number(); });
+    talk_.publish_result(std::move(switch_result));
 }
 
-Status PhaseCall::hear_from(const std::vector<Rank>& ranks, std::vector<Rank>& missing) {
-    const std::vector<Status> answers = talk_.ask_all(ranks);
+Status PhaseCall::receive_from(const std::vector<Rank>& ranks, std::vector<Rank>& missing) {
+    const std::vector<Status> answers = talk_.query_all(ranks);
     for (std::size_t i = 0; i < ranks.size(); ++i) {
         PCCL_TRY(why_over(ranks[i], answers[i]));
         PCCL_TRY(catch_up(ranks[i]));
@@ -154,7 +155,7 @@ Status PhaseCall::hear_from(const std::vector<Rank>& ranks, std::vector<Rank>& m
 }
 
 Status PhaseCall::catch_up(Rank rank) {
-    const std::uint64_t theirs = told_by(rank).switching.number;
+    const std::uint64_t theirs = status_of(rank).switching.number;
     if (theirs <= number()) return Status::ok();
     talk_.own().number = theirs - 1;
     return Status::timeout(
@@ -163,7 +164,7 @@ Status PhaseCall::catch_up(Rank rank) {
 }
 
 Result<bool> PhaseCall::is_ready(Rank rank) const {
-    const RankStatus& it = told_by(rank);
+    const RankStatus& it = status_of(rank);
     const Switching& theirs = it.switching;
     if (theirs.number < number()) {
         if (it.sequence > collectives_) return out_of_order(rank);
@@ -189,7 +190,7 @@ Status PhaseCall::compare_progress() const {
     };
     add(0, talk_.own().groups);
     for (Rank rank = 1; rank < options_.group.size(); ++rank)
-        add(rank, told_by(rank).switching.groups);
+        add(rank, status_of(rank).switching.groups);
     for (const auto& [group, members] : by_group) {
         const auto& [first, reference] = members.front();
         if (members.size() != reference.ranks) continue;  // closed on some ranks
@@ -217,17 +218,17 @@ Status PhaseCall::timed_out(const std::vector<Rank>& missing) const {
     const Rank first = missing.front();
     return Status::timeout(
         concat("the switch to phase ", options_.proposal, " waits for ", listed(missing), ": rank ",
-               first, " ", what_it_does(told_by(first), number())),
+               first, " ", what_it_does(status_of(first), number())),
         first);
 }
 
 Status PhaseCall::out_of_order(Rank rank) const {
-    const RankStatus& it = told_by(rank);
+    const RankStatus& it = status_of(rank);
     const std::string operation =
         it.operation.empty() ? concat("collective #", it.sequence) : it.operation;
     return Status::mismatch(
         rank,
-        concat("ranks disagree about what comes next: rank ", options_.group.rank(),
+        concat("ranks disagree about the next operation: rank ", options_.group.rank(),
                " switches to phase ", options_.proposal, " but rank ", rank, " runs ", operation));
 }
 

@@ -46,14 +46,14 @@ class PhaseCall {
 
     /// Returns the result, on a rank other than 0. Errors: kTimeout if rank 0 has not called, or
     /// operations stay in flight; kPeerLost, kMismatch; kAborted if this thread is interrupted.
-    [[nodiscard]] Result<Switching::SwitchResult> follow();
+    [[nodiscard]] Result<Switching::SwitchResult> participate();
 
     // Rank 0 calls these functions:
 
     /// Waits until all ranks are ready. Errors name the ranks that are not, and their state.
     [[nodiscard]] Status gather();
     /// Publishes the result, and waits until all ranks that have called have it, or are gone.
-    void tell(Switching::SwitchResult switch_result);
+    void publish_result(Switching::SwitchResult switch_result);
 
    private:
     using Stage = Switching::Stage;
@@ -69,7 +69,7 @@ class PhaseCall {
     /// reason yet.
     [[nodiscard]] Status why_leave(const Status& own) const;
     /// Requests the status of `ranks`; removes ready ranks from `missing`.
-    [[nodiscard]] Status hear_from(const std::vector<Rank>& ranks, std::vector<Rank>& missing);
+    [[nodiscard]] Status receive_from(const std::vector<Rank>& ranks, std::vector<Rank>& missing);
     [[nodiscard]] Result<bool> is_ready(Rank rank) const;
     /// Returns an error if the rank has given up this number and waits for another. Numbers that
     /// others have given up are given up here, too.
@@ -77,10 +77,10 @@ class PhaseCall {
     [[nodiscard]] Status compare_progress() const;
     /// Returns why the switch can no longer succeed, by the result of a request to this rank: a
     /// rank is gone, or its group or the one here has ended.
-    [[nodiscard]] Status why_over(Rank rank, const Status& asked) const;
+    [[nodiscard]] Status why_over(Rank rank, const Status& queried) const;
     [[nodiscard]] Status timed_out(const std::vector<Rank>& missing) const;
     [[nodiscard]] Status out_of_order(Rank rank) const;
-    [[nodiscard]] const RankStatus& told_by(Rank rank) const { return talk_.told_by(rank); }
+    [[nodiscard]] const RankStatus& status_of(Rank rank) const { return talk_.status_of(rank); }
     [[nodiscard]] std::uint64_t number() const { return talk_.own().number; }
 
     const PhaseCallOptions options_;

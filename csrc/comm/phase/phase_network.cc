@@ -63,7 +63,7 @@ Status why_of(const Result<Switching::SwitchResult>& switch_result) {
 /// Follows rank 0 on another rank. A group that has lost a rank ends before its links are closed,
 /// because the close reason of that rank arrives over them: it may be that ranks disagreed.
 Result<Switching::SwitchResult> follow_to_the_end(PhaseCall& call, PhasedGroup& group) {
-    Result<Switching::SwitchResult> switch_result = call.follow();
+    Result<Switching::SwitchResult> switch_result = call.participate();
     const Status why = why_of(switch_result);
     if (why.code() != StatusCode::kPeerLost) return switch_result;
     group.end(why);
@@ -212,7 +212,7 @@ Status PhaseNetwork::join(const std::shared_ptr<PhasedGroup>& group, std::vector
                                                " ranks does not fit a cluster of ", settings_.ranks,
                                                " devices"));
     group->enter(phase_of(*group, ranks));
-    if (may_switch) group->switching().tell({.number = calls_});
+    if (may_switch) group->switching().publish({.number = calls_});
     const std::lock_guard lock(mutex_);
     std::erase_if(joined_, [](const Joined& each) { return each.group.expired(); });
     joined_.push_back({group, std::move(ranks), may_switch});
@@ -270,8 +270,8 @@ Status PhaseNetwork::why_in_doubt() const {
     return doubt_;
 }
 
-void PhaseNetwork::follow(const Switching::SwitchResult& switch_result, const PhaseRequest& request,
-                          const std::vector<Living>& groups) {
+void PhaseNetwork::apply_result(const Switching::SwitchResult& switch_result,
+                                const PhaseRequest& request, const std::vector<Living>& groups) {
     if (request.dry_run || switch_result.outcome == Outcome::kStayed) return;
     if (switch_result.outcome == Outcome::kSwitched)
         return enter(request.phase, Status::ok(), groups);
@@ -327,9 +327,9 @@ Result<NetworkReport> PhaseNetwork::switch_phase(const PhaseRequest& request) {
                                                         ? lead(call, own, request, report.emplace())
                                                         : follow_to_the_end(call, *group);
     const Status why = why_of(switch_result);
-    calls_ = group->switching().told().number;
-    if (switch_result.is_ok()) follow(*switch_result, request, groups);
-    if (group->rank() == 0) call.tell(*switch_result);
+    calls_ = group->switching().published().number;
+    if (switch_result.is_ok()) apply_result(*switch_result, request, groups);
+    if (group->rank() == 0) call.publish_result(*switch_result);
     group->note_ended_switch(why);
     if (why.code() == StatusCode::kPeerLost) group->end(why);
     if (!why.is_ok()) return why;

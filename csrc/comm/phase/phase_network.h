@@ -103,8 +103,8 @@ class PCCL_API PhaseNetwork {
     /// Enters a phase. `doubt`: why the state of the network is undefined; ok, with a name: it is
     /// defined.
     void enter(const std::string& name, const Status& doubt, const std::vector<Living>& groups);
-    void follow(const Switching::SwitchResult& switch_result, const PhaseRequest& request,
-                const std::vector<Living>& groups);
+    void apply_result(const Switching::SwitchResult& switch_result, const PhaseRequest& request,
+                      const std::vector<Living>& groups);
     [[nodiscard]] std::uint64_t digest() const;
 
     const Settings settings_;

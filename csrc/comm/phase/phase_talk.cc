@@ -18,7 +18,7 @@ constexpr Duration kShortestPause = std::chrono::microseconds(100);
 // For ranks that only wait for time to pass: for a commit, or for their own operations.
 constexpr Duration kLongestPause = std::chrono::milliseconds(20);
 constexpr Duration kOneAnswer = std::chrono::milliseconds(500);
-constexpr std::size_t kAskedAtOnce = 16;
+constexpr std::size_t kQueriedAtOnce = 16;
 
 }  // namespace
 
@@ -37,23 +37,23 @@ void AskingPause::rest() {
 PhaseTalk::PhaseTalk(PhasedGroup& group, Duration answer_timeout)
     : group_(group),
       answer_timeout_(answer_timeout),
-      own_(group.switching().told()),
-      told_(static_cast<std::size_t>(group.size())),
-      answered_(told_.size(), system_clock().now()),
-      heard_(told_.size()) {}
+      own_(group.switching().published()),
+      statuses_(static_cast<std::size_t>(group.size())),
+      answered_(statuses_.size(), system_clock().now()),
+      received_questions_(statuses_.size()) {}
 
-void PhaseTalk::say(Stage stage) {
+void PhaseTalk::publish_stage(Stage stage) {
     own_.stage = stage;
-    group_.switching().tell(own_);
+    group_.switching().publish(own_);
 }
 
-Status PhaseTalk::ask(Rank rank) {
+Status PhaseTalk::query(Rank rank) {
     const auto index = static_cast<std::size_t>(rank);
-    heard_[index] = group_.switching().questions_of(rank);
-    Result<RankStatus> answer = group_.ask(rank, Deadline::after(kOneAnswer));
+    received_questions_[index] = group_.switching().questions_of(rank);
+    Result<RankStatus> answer = group_.query(rank, Deadline::after(kOneAnswer));
     if (answer.is_ok()) {
         answered_[index] = system_clock().now();
-        told_[index] = *std::move(answer);
+        statuses_[index] = *std::move(answer);
         return Status::ok();
     }
     if (answer.status().code() == StatusCode::kPeerLost) return answer.status();
@@ -63,17 +63,17 @@ Status PhaseTalk::ask(Rank rank) {
                            rank);
 }
 
-std::vector<Status> PhaseTalk::ask_all(const std::vector<Rank>& ranks) {
+std::vector<Status> PhaseTalk::query_all(const std::vector<Rank>& ranks) {
     std::vector<Status> answers(ranks.size());
     std::atomic<std::size_t> next{0};
-    const auto ask_some = [&] {
-        for (std::size_t i = next++; i < ranks.size(); i = next++) answers[i] = ask(ranks[i]);
+    const auto query_some = [&] {
+        for (std::size_t i = next++; i < ranks.size(); i = next++) answers[i] = query(ranks[i]);
     };
     {
         std::vector<std::unique_ptr<BackgroundThread>> helpers;
-        for (std::size_t count = 1; count < std::min(ranks.size(), kAskedAtOnce); ++count)
-            helpers.push_back(std::make_unique<BackgroundThread>("pccl-ask", ask_some));
-        ask_some();
+        for (std::size_t count = 1; count < std::min(ranks.size(), kQueriedAtOnce); ++count)
+            helpers.push_back(std::make_unique<BackgroundThread>("pccl-query", query_some));
+        query_some();
     }
     return answers;
 }
@@ -81,13 +81,14 @@ std::vector<Status> PhaseTalk::ask_all(const std::vector<Rank>& ranks) {
 std::vector<Rank> PhaseTalk::with_news(const std::vector<Rank>& ranks) const {
     std::vector<Rank> found;
     std::ranges::copy_if(ranks, std::back_inserter(found), [this](Rank rank) {
-        return group_.switching().questions_of(rank) > heard_[static_cast<std::size_t>(rank)];
+        return group_.switching().questions_of(rank) >
+               received_questions_[static_cast<std::size_t>(rank)];
     });
     return found;
 }
 
 bool PhaseTalk::has_result(Rank rank) const {
-    return told_by(rank).switching.switch_result.number >= own_.number;
+    return status_of(rank).switching.switch_result.number >= own_.number;
 }
 
 std::vector<Rank> PhaseTalk::others() const {
@@ -97,36 +98,36 @@ std::vector<Rank> PhaseTalk::others() const {
     return ranks;
 }
 
-bool PhaseTalk::is_told(Rank rank) const {
-    const Switching& theirs = told_by(rank).switching;
+bool PhaseTalk::has_received_result(Rank rank) const {
+    const Switching& theirs = status_of(rank).switching;
     return theirs.number != own_.number || theirs.stage == Stage::kDone ||
            group_.switching().has_shown(rank, own_.number);
 }
 
-void PhaseTalk::await_told(std::vector<Rank>& untold, Deadline until) const {
+void PhaseTalk::await_receipt(std::vector<Rank>& unnotified, Deadline until) const {
     for (;;) {
         const std::uint64_t rings = question_bell().rings();
-        std::erase_if(untold, [this](Rank rank) { return is_told(rank); });
-        if (untold.empty() || until.passed()) return;
+        std::erase_if(unnotified, [this](Rank rank) { return has_received_result(rank); });
+        if (unnotified.empty() || until.passed()) return;
         question_bell().rest(rings, until.remaining());
     }
 }
 
-void PhaseTalk::tell(Switching::SwitchResult switch_result) {
+void PhaseTalk::publish_result(Switching::SwitchResult switch_result) {
     switch_result.number = own_.number;
     own_.switch_result = std::move(switch_result);
-    say(Stage::kDone);
+    publish_stage(Stage::kDone);
     const Deadline last = Deadline::after(answer_timeout_);
-    std::vector<Rank> untold = others();
-    while (!untold.empty() && !last.passed()) {
+    std::vector<Rank> unnotified = others();
+    while (!unnotified.empty() && !last.passed()) {
         // A rank that receives a request sends one back.
-        const std::vector<Status> answers = ask_all(untold);
+        const std::vector<Status> answers = query_all(unnotified);
         std::vector<Rank> left;
-        for (std::size_t i = 0; i < untold.size(); ++i)
+        for (std::size_t i = 0; i < unnotified.size(); ++i)
             // A rank that does not answer obtains the result in other ways.
-            if (answers[i].is_ok()) left.push_back(untold[i]);
-        untold = std::move(left);
-        await_told(untold, Deadline::after(kLongestPause));
+            if (answers[i].is_ok()) left.push_back(unnotified[i]);
+        unnotified = std::move(left);
+        await_receipt(unnotified, Deadline::after(kLongestPause));
     }
 }
 

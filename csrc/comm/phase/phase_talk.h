@@ -38,22 +38,22 @@ class PhaseTalk {
     PhaseTalk(PhasedGroup& group, Duration answer_timeout);
 
     [[nodiscard]] PhasedGroup& group() const { return group_; }
-    /// Returns the state that say() publishes.
+    /// Returns the state that publish_stage() publishes.
     [[nodiscard]] Switching& own() { return own_; }
     [[nodiscard]] const Switching& own() const { return own_; }
-    void say(Stage stage);
+    void publish_stage(Stage stage);
 
     /// Requests the status of a rank, and stores the answer. Returns ok also if the rank is
     /// temporarily silent; kPeerLost if it is gone, kTimeout if it has been silent for too long.
-    [[nodiscard]] Status ask(Rank rank);
+    [[nodiscard]] Status query(Rank rank);
     /// Requests the status of several ranks, some of them concurrently. Returns one result each.
-    [[nodiscard]] std::vector<Status> ask_all(const std::vector<Rank>& ranks);
+    [[nodiscard]] std::vector<Status> query_all(const std::vector<Rank>& ranks);
     /// Returns the ranks that have sent a request here since the last request to them, which
     /// indicates news.
     [[nodiscard]] std::vector<Rank> with_news(const std::vector<Rank>& ranks) const;
     /// Returns the last answer of a rank.
-    [[nodiscard]] const RankStatus& told_by(Rank rank) const {
-        return told_[static_cast<std::size_t>(rank)];
+    [[nodiscard]] const RankStatus& status_of(Rank rank) const {
+        return statuses_[static_cast<std::size_t>(rank)];
     }
     /// Returns whether it has reported the result of this switch.
     [[nodiscard]] bool has_result(Rank rank) const;
@@ -61,20 +61,21 @@ class PhaseTalk {
     [[nodiscard]] std::vector<Rank> others() const;
 
     /// Publishes the result, and waits until all others that have called have it, or are gone.
-    void tell(Switching::SwitchResult switch_result);
+    void publish_result(Switching::SwitchResult switch_result);
 
    private:
-    [[nodiscard]] bool is_told(Rank rank) const;
-    /// Removes the ranks that have the result from `untold`; waits for the others until `until`.
-    void await_told(std::vector<Rank>& untold, Deadline until) const;
+    [[nodiscard]] bool has_received_result(Rank rank) const;
+    /// Removes the ranks that have the result from `unnotified`; waits for the others until
+    /// `until`.
+    void await_receipt(std::vector<Rank>& unnotified, Deadline until) const;
 
     PhasedGroup& group_;
     const Duration answer_timeout_;
     Switching own_;
-    std::vector<RankStatus> told_;  // indexed by rank
+    std::vector<RankStatus> statuses_;  // indexed by rank
     std::vector<TimePoint> answered_;
     /// For each rank: the number of its requests before the last request to it.
-    std::vector<std::uint64_t> heard_;
+    std::vector<std::uint64_t> received_questions_;
 };
 
 }  // namespace pccl::comm

@@ -52,7 +52,7 @@ class PhasedGroup {
     /// links are created anew on their next use, and links of older generations are refused.
     virtual void enter(GroupPhase phase) = 0;
 
-    [[nodiscard]] virtual Result<RankStatus> ask(Rank rank, Deadline deadline) const = 0;
+    [[nodiscard]] virtual Result<RankStatus> query(Rank rank, Deadline deadline) const = 0;
     [[nodiscard]] virtual SwitchState& switching() = 0;
     [[nodiscard]] virtual Status check_interrupt() const = 0;
     /// Returns ok, or the error that ended it.

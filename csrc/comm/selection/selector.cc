@@ -147,8 +147,8 @@ void Selector::choose_from(std::shared_ptr<const schedule::Catalogue> catalogue)
     programs_.clear();
 }
 
-void Selector::follow(std::shared_ptr<const schedule::LinkGraph> links) {
-    predictor_.follow(std::move(links));
+void Selector::restrict_to(std::shared_ptr<const schedule::LinkGraph> links) {
+    predictor_.restrict_to(std::move(links));
     made_.clear();
     programs_.clear();
 }
@@ -159,11 +159,11 @@ Result<const Decision*> Selector::choose(const Collective& collective) {
     if (call.is_of_pairs) {
         PCCL_ASSIGN_OR_RETURN(call.count, relayed_length(collective, wanted));
     }
-    costs::Asked asked(call, collective.algorithm);
-    if (const auto known = made_.find(asked); known != made_.end()) return &known->second;
+    costs::Asked queried(call, collective.algorithm);
+    if (const auto known = made_.find(queried); known != made_.end()) return &known->second;
     PCCL_ASSIGN_OR_RETURN(Decision decision, decide(call, wanted));
     if (made_.size() >= kMostKept) made_.clear();
-    return &made_.emplace(std::move(asked), std::move(decision)).first->second;
+    return &made_.emplace(std::move(queried), std::move(decision)).first->second;
 }
 
 std::string_view Selector::wanted_for(CollectiveKind kind, std::string_view by_call) const {
@@ -254,8 +254,8 @@ Status Selector::none_of(const std::vector<Prediction>& ways, const Signature& c
     std::string names;
     for (const Prediction& way : ways) names += concat(names.empty() ? "" : ", ", way.algorithm());
     return Status::invalid_argument(concat(
-        "the algorithm that was asked for, ", wanted, ", cannot make this ",
-        schedule::to_string(call.kind), predictor_.why_not(call, wanted), "; these can: ", names));
+        "the requested algorithm, ", wanted, ", cannot make this ", schedule::to_string(call.kind),
+        predictor_.why_not(call, wanted), "; these can: ", names));
 }
 
 Decision Selector::decide_on_shm(const Signature& call, ShmAlgorithm algorithm) const {

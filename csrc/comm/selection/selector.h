@@ -76,7 +76,7 @@ class Selector {
     }
 
     /// Restricts choices to these links from now on; null: any links, and the segment.
-    void follow(std::shared_ptr<const schedule::LinkGraph> links);
+    void restrict_to(std::shared_ptr<const schedule::LinkGraph> links);
 
     /// Returns all algorithms for a collective of uint8 blocks of equal length, fastest first.
     [[nodiscard]] Result<std::vector<Prediction>> explain(CollectiveKind kind,
@@ -87,8 +87,8 @@ class Selector {
 
    private:
     struct HashOfCall {
-        std::size_t operator()(const costs::Asked& asked) const {
-            return digest_of(header_of(asked.first)) ^ std::hash<std::string>()(asked.second);
+        std::size_t operator()(const costs::Asked& queried) const {
+            return digest_of(header_of(queried.first)) ^ std::hash<std::string>()(queried.second);
         }
     };
 

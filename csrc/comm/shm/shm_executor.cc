@@ -36,7 +36,7 @@ void ShmExecutor::start(const ShmPlan& plan, const abi::CollectiveHeader& header
 void ShmExecutor::begin_round() {
     taken_ = 0;
     doing_ = round_of(collective_->kind, plan_.scatters_first, collective_->root, round_);
-    stage_ = ShmStage::kGive;
+    stage_ = ShmStage::kPost;
 }
 
 std::size_t ShmExecutor::count_rounds() const {
@@ -62,22 +62,22 @@ Result<bool> ShmExecutor::progress(bool& moved) {
 }
 
 Result<bool> ShmExecutor::step(bool& moved) {
-    if (stage_ == ShmStage::kGive) return give(moved);
-    if (stage_ == ShmStage::kTake) return take(moved);
+    if (stage_ == ShmStage::kPost) return post(moved);
+    if (stage_ == ShmStage::kConsume) return consume(moved);
     const Result<bool> read = segment_.is_read(now());
     if (read.is_ok() && *read) stage_ = ShmStage::kDone;
     return read;
 }
 
-Result<bool> ShmExecutor::give(bool& moved) {
+Result<bool> ShmExecutor::post(bool& moved) {
     if (doing_.gives(segment_.self())) {
         Result<bool> free = segment_.may_write(now());
         if (!free.is_ok() || !*free) return free;
         publish();
         moved = true;
     }
-    if (!keeps_own_last()) keep_own();
-    stage_ = ShmStage::kTake;
+    if (!copies_own_last()) copy_own();
+    stage_ = ShmStage::kConsume;
     return true;
 }
 
@@ -86,11 +86,11 @@ void ShmExecutor::publish() {
     if (doing_.in_parts)
         give_parts();
     else
-        give_whole();
+        post_whole();
     segment_.post(now(), doing_.reader);
 }
 
-void ShmExecutor::give_whole() {
+void ShmExecutor::post_whole() {
     const std::span<std::byte> span = outgoing(segment_.self());
     for (Rank reader = 0; reader < segment_.ranks(); ++reader) set_piece(reader, span);
     if (goes_directly(span.size())) {
@@ -125,11 +125,11 @@ void ShmExecutor::give_parts() {
 
 /// Publishes the address of the data for a reader, and their length if only the two ranks have it.
 void ShmExecutor::set_piece(Rank reader, std::span<std::byte> span) {
-    const bool tells_length = round_ == 0 && is_of_pairs(header_);
-    if (!plan_.is_direct && !tells_length) return;
+    const bool sends_length = round_ == 0 && is_of_pairs(header_);
+    if (!plan_.is_direct && !sends_length) return;
     const std::span<const Block> blocks = collective_->inputs;
     const std::size_t index = blocks.size() == 1 ? 0 : static_cast<std::size_t>(reader);
-    const std::size_t bytes = tells_length ? blocks[index].count * element_bytes_ : span.size();
+    const std::size_t bytes = sends_length ? blocks[index].count * element_bytes_ : span.size();
     segment_.own_pieces(now())[static_cast<std::size_t>(reader)] = {
         reinterpret_cast<std::uint64_t>(span.data()), bytes};
 }
@@ -138,7 +138,7 @@ bool ShmExecutor::goes_directly(std::size_t bytes) const {
     return plan_.is_direct && (!is_of_pairs(header_) || bytes > plan_.inline_bytes);
 }
 
-Result<bool> ShmExecutor::take(bool& moved) {
+Result<bool> ShmExecutor::consume(bool& moved) {
     const bool reads = doing_.reads(segment_.self());
     const std::size_t sources = reads ? source_count() : 0;
     for (; taken_ < sources; ++taken_) {
@@ -149,7 +149,7 @@ Result<bool> ShmExecutor::take(bool& moved) {
         if (round_ == 0) PCCL_TRY(check(giver));
         if (!doing_.reduces) PCCL_TRY(copy_from(giver));
     }
-    if (keeps_own_last()) keep_own();
+    if (copies_own_last()) copy_own();
     if (reads && doing_.reduces) PCCL_TRY(plan_.is_direct ? reduce_directly() : reduce());
     end_round();
     moved = true;
@@ -187,12 +187,12 @@ Status ShmExecutor::copy_from(Rank giver) const {
                                       to);
     PCCL_ASSIGN_OR_RETURN(const std::byte* const from,
                           segment_.part(giver, now(), own_part(giver), to.size()));
-    keep(to, from);
+    copy_block(to, from);
     return Status::ok();
 }
 
 /// Copies a rank's own block to the output, usually while the others' blocks are in flight.
-void ShmExecutor::keep_own() const {
+void ShmExecutor::copy_own() const {
     const std::span<const Block> inputs = collective_->inputs;
     const std::span<const Block> outputs = collective_->outputs;
     if (doing_.reduces || plan_.scatters_first) return;
@@ -200,16 +200,17 @@ void ShmExecutor::keep_own() const {
     const auto self = static_cast<std::size_t>(segment_.self());
     const std::span<std::byte> from = window_of(inputs[inputs.size() == 1 ? 0 : self]);
     const std::span<std::byte> to = window_of(outputs[outputs.size() == 1 ? 0 : self]);
-    if (from.data() != to.data()) keep(to.first(std::min(from.size(), to.size())), from.data());
+    if (from.data() != to.data())
+        copy_block(to.first(std::min(from.size(), to.size())), from.data());
 }
 
 /// Returns whether this rank copies its own block last. If two ranks read each other's blocks, both
 /// then read the block of rank 0 first: each block is loaded from memory once, for both.
-bool ShmExecutor::keeps_own_last() const {
+bool ShmExecutor::copies_own_last() const {
     return plan_.is_direct && !doing_.in_parts && segment_.ranks() == 2 && segment_.self() == 1;
 }
 
-void ShmExecutor::keep(std::span<std::byte> to, const std::byte* from) const {
+void ShmExecutor::copy_block(std::span<std::byte> to, const std::byte* from) const {
     if (plan_.streams_results)
         stream_bytes(to.data(), from, to.size());
     else
@@ -256,7 +257,7 @@ Status ShmExecutor::reduce_directly() {
 
 AwaitedRanks ShmExecutor::awaited() const {
     AwaitedRanks ranks;
-    if (stage_ == ShmStage::kTake) {
+    if (stage_ == ShmStage::kConsume) {
         for (std::size_t i = taken_; i < source_count(); ++i)
             if (!segment_.shows_posted(source(i), now())) ranks.push_back({source(i)});
     } else if (const Rank reader = segment_.awaited(); reader != kNoRank) {

@@ -42,21 +42,21 @@ class ShmExecutor {
     [[nodiscard]] AwaitedRanks awaited() const;
 
    private:
-    enum class ShmStage : std::uint8_t { kGive, kTake, kLinger, kDone };
+    enum class ShmStage : std::uint8_t { kPost, kConsume, kLinger, kDone };
 
     /// Returns false if it has to wait.
     Result<bool> step(bool& moved);
-    Result<bool> give(bool& moved);
+    Result<bool> post(bool& moved);
     void publish();
-    void give_whole();
+    void post_whole();
     void give_parts();
     void set_piece(Rank reader, std::span<std::byte> span);
-    Result<bool> take(bool& moved);
+    Result<bool> consume(bool& moved);
     Status check(Rank source) const;
     Status copy_from(Rank source) const;
-    void keep_own() const;
-    [[nodiscard]] bool keeps_own_last() const;
-    void keep(std::span<std::byte> to, const std::byte* from) const;
+    void copy_own() const;
+    [[nodiscard]] bool copies_own_last() const;
+    void copy_block(std::span<std::byte> to, const std::byte* from) const;
     Status reduce();
     Status reduce_directly();
     void begin_round();

@@ -71,13 +71,13 @@ Result<bool> ShmSegment::open() {
         progress.mark = {.address = reinterpret_cast<std::uint64_t>(&mark_), .value = mark_};
         progress.cores = sys::usable_cores();
         progress.joins_barriers = sys::join_process_barriers();
-        enter(OpenState::kAttached);
+        set_state(OpenState::kAttached);
     }
     if (state_ == OpenState::kAttached) {
         PCCL_ASSIGN_OR_RETURN(const bool all, all_have_reached(OpenState::kAttached));
         if (!all) return false;
         area(self_).progress.reads_all = can_read_all();
-        enter(OpenState::kProbed);
+        set_state(OpenState::kProbed);
     }
     PCCL_ASSIGN_OR_RETURN(const bool all, all_have_reached(OpenState::kProbed));
     if (!all) return false;
@@ -89,7 +89,7 @@ Result<bool> ShmSegment::open() {
     return true;
 }
 
-void ShmSegment::enter(OpenState state) {
+void ShmSegment::set_state(OpenState state) {
     state_ = state;
     area(self_).progress.state.store(state);
     announce();

@@ -218,7 +218,7 @@ class ShmSegment {
     [[nodiscard]] bool all_read_all() const;
     /// Publishes a counter of this rank, and wakes ranks that sleep waiting for it.
     void publish(std::atomic<Position>& counter, Position at);
-    void enter(OpenState state);
+    void set_state(OpenState state);
     Result<bool> is_read_by_all(const Posted& posted);
     [[nodiscard]] bool has_read(Rank rank, Position at);
     /// Wakes ranks that sleep waiting for this rank.

@@ -23,9 +23,9 @@ bool ShmSetup::has_segment(const bootstrap::Roster& roster) {
     return ranks > 1 && ranks <= kMostShmRanks && is_on_one_host(roster);
 }
 
-Status ShmSetup::make(const AskFirst& ask_first, const MemoryVote& vote, Deadline deadline,
+Status ShmSetup::make(const AskFirst& query_first, const MemoryVote& vote, Deadline deadline,
                       std::unique_ptr<ShmSegment>& segment) {
-    Status made = make_and_open(ask_first, vote, deadline, segment);
+    Status made = make_and_open(query_first, vote, deadline, segment);
     if (made.is_ok()) return made;
     const Status off = peers_.rank() == 0 || !vote.called_off ? made : vote.called_off();
     if (off.code() != StatusCode::kUnsupported) return made;
@@ -36,11 +36,11 @@ Status ShmSetup::make(const AskFirst& ask_first, const MemoryVote& vote, Deadlin
     return Status::ok();
 }
 
-Status ShmSetup::make_and_open(const AskFirst& ask_first, const MemoryVote& vote, Deadline deadline,
-                               std::unique_ptr<ShmSegment>& segment) {
+Status ShmSetup::make_and_open(const AskFirst& query_first, const MemoryVote& vote,
+                               Deadline deadline, std::unique_ptr<ShmSegment>& segment) {
     PCCL_ASSIGN_OR_RETURN(auto region, peers_.rank() == 0
                                            ? share_region(vote, deadline)
-                                           : await_region(ask_first, vote, deadline));
+                                           : await_region(query_first, vote, deadline));
     segment = std::make_unique<ShmSegment>(std::move(region), peers_.rank(), peers_.size());
     return open(*segment, deadline);
 }
@@ -80,7 +80,7 @@ Result<std::unique_ptr<transport::Region>> ShmSetup::share_region(const MemoryVo
     return lacks_memory && !is_called_off ? call_off(region.status(), vote) : std::move(region);
 }
 
-Result<std::unique_ptr<transport::Region>> ShmSetup::await_region(const AskFirst& ask_first,
+Result<std::unique_ptr<transport::Region>> ShmSetup::await_region(const AskFirst& query_first,
                                                                   const MemoryVote& vote,
                                                                   Deadline deadline) {
     transport::Backoff backoff(*runtime_.waiter());
@@ -98,7 +98,7 @@ Result<std::unique_ptr<transport::Region>> ShmSetup::await_region(const AskFirst
         warn_if_slow(since, 0, "share its memory");
         if (look.passed()) {
             if (vote.called_off) PCCL_TRY(vote.called_off());
-            const Status answer = ask_first(Deadline::after(kAnswerTimeout));
+            const Status answer = query_first(Deadline::after(kAnswerTimeout));
             if (answer.code() == StatusCode::kPeerLost) return answer;
             look = Deadline::after(kBetweenQuestions);
         }

@@ -46,7 +46,7 @@ class ShmSetup {
     /// it off. Rank 0 sends its memory to all; others wait for it, and check rank 0 meanwhile.
     /// kTimeout and kPeerLost name a rank; a segment that was created stays in `segment`, for
     /// leave().
-    Status make(const AskFirst& ask_first, const MemoryVote& vote, Deadline deadline,
+    Status make(const AskFirst& query_first, const MemoryVote& vote, Deadline deadline,
                 std::unique_ptr<ShmSegment>& segment);
 
     // These are thread-safe:
@@ -62,10 +62,10 @@ class ShmSetup {
     Status open(ShmSegment& segment, Deadline deadline);
     Result<std::unique_ptr<transport::Region>> share_region(const MemoryVote& vote,
                                                             Deadline deadline);
-    Result<std::unique_ptr<transport::Region>> await_region(const AskFirst& ask_first,
+    Result<std::unique_ptr<transport::Region>> await_region(const AskFirst& query_first,
                                                             const MemoryVote& vote,
                                                             Deadline deadline);
-    Status make_and_open(const AskFirst& ask_first, const MemoryVote& vote, Deadline deadline,
+    Status make_and_open(const AskFirst& query_first, const MemoryVote& vote, Deadline deadline,
                          std::unique_ptr<ShmSegment>& segment);
     /// Converts an error on rank 0: kUnsupported once it has called the segment off.
     Status call_off(const Status& why, const MemoryVote& vote);

@@ -91,10 +91,10 @@ Predictor::Predictor(Setting setting, std::shared_ptr<const schedule::Catalogue>
 
 void Predictor::choose_from(std::shared_ptr<const schedule::Catalogue> catalogue) {
     known_ = catalogue_for(std::move(catalogue), *layout_);
-    follow(followed_);
+    restrict_to(followed_);
 }
 
-void Predictor::follow(std::shared_ptr<const schedule::LinkGraph> links) {
+void Predictor::restrict_to(std::shared_ptr<const schedule::LinkGraph> links) {
     followed_ = std::move(links);
     catalogue_ = followed_ == nullptr ? known_ : catalogue_along(*followed_, *known_, *layout_);
     traffic_.clear();
@@ -115,11 +115,11 @@ std::vector<Prediction> Predictor::predict(const Signature& call, std::string_vi
 
 const std::vector<Prediction>& Predictor::predict_about(const Signature& call,
                                                         std::string_view wanted) {
-    Asked asked(about(call), wanted);
-    if (const auto known = ways_.find(asked); known != ways_.end()) return known->second;
+    Asked requested(about(call), wanted);
+    if (const auto known = ways_.find(requested); known != ways_.end()) return known->second;
     if (ways_.size() >= kMostWaysKept) ways_.clear();
-    std::vector<Prediction> ways = predict(asked.first, wanted);
-    return ways_.emplace(std::move(asked), std::move(ways)).first->second;
+    std::vector<Prediction> ways = predict(requested.first, wanted);
+    return ways_.emplace(std::move(requested), std::move(ways)).first->second;
 }
 
 bool Predictor::suits(const ScheduleSource& source, const Signature& call,

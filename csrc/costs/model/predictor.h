@@ -47,7 +47,7 @@ class Predictor {
     void choose_from(std::shared_ptr<const schedule::Catalogue> catalogue);
 
     /// Restricts predictions to these links from now on; null: any links, and the segment.
-    void follow(std::shared_ptr<const schedule::LinkGraph> links);
+    void restrict_to(std::shared_ptr<const schedule::LinkGraph> links);
     [[nodiscard]] const schedule::LinkGraph* links() const { return followed_.get(); }
 
     /// Returns all algorithms for `call`, fastest first; for equal times, those of the segment come

@@ -16,14 +16,14 @@ Status LaunchOrder::begin(Stream stream) {
 Status LaunchOrder::begin_uncaptured(Stream stream) {
     const auto last = std::exchange(last_, stream);
     if (all_done_) PCCL_TRY(driver_.await_event(stream, *all_done_));
-    if (knows_last_ || !last || last == stream) return Status::ok();
-    return driver_.follow(stream, *last);
+    if (is_last_included_ || !last || last == stream) return Status::ok();
+    return driver_.order_after(stream, *last);
 }
 
 Status LaunchOrder::begin_captured(Stream stream) {
     const auto last = std::exchange(last_captured_, stream);
     if (last_capture_ == capture_)
-        return last == stream ? Status::ok() : driver_.follow(stream, *last);
+        return last == stream ? Status::ok() : driver_.order_after(stream, *last);
     if (!all_done_) PCCL_TRY(make_event());
     PCCL_TRY(driver_.await_in_graph(stream, *all_done_));
     last_capture_ = capture_;
@@ -37,7 +37,7 @@ Status LaunchOrder::make_event() {
     if (!last_) return Status::ok();
     const auto capture = driver_.capture_of(*last_);
     if (!capture.is_ok() || *capture != 0) return Status::ok();
-    knows_last_ = true;
+    is_last_included_ = true;
     return driver_.record_into(event, *last_);
 }
 
@@ -50,13 +50,13 @@ Status LaunchOrder::end(Stream stream) {
 Status LaunchOrder::record(Stream stream) {
     if (capture_ != 0) return driver_.record_in_graph(*all_done_, stream, mark_);
     if (!all_done_) return Status::ok();
-    knows_last_ = true;
+    is_last_included_ = true;
     return driver_.record_into(*all_done_, stream);
 }
 
 bool LaunchOrder::await_all(Deadline deadline) {
     if (all_done_ && !await(*all_done_, deadline)) return false;
-    if (!last_ || knows_last_) return true;
+    if (!last_ || is_last_included_) return true;
     const auto capture = driver_.capture_of(*last_);
     if (capture.is_ok() && *capture != 0) return false;
     const auto end = driver_.record(*last_);

@@ -50,7 +50,7 @@ class PCCL_API LaunchOrder {
     sys::cuda::GraphMark mark_;            // node of all_done_ in that capture
     // Exists after the first capture. It is never destroyed: a graph may outlive the group.
     std::optional<sys::cuda::Event> all_done_;
-    bool knows_last_ = false;  // all_done_ includes the work in last_
+    bool is_last_included_ = false;  // all_done_ includes the work in last_
 };
 
 }  // namespace pccl::device

@@ -101,7 +101,7 @@ kernels::LaunchPlan preferred_plan(const Collective& collective, const DeviceLau
         plan = kernels::direct_plan(longest_bytes(collective), gpus.thresholds().usual_blocks);
     }
     plan.protocol = *preferred;
-    plan.why = "the group's options ask for this protocol";
+    plan.why = "the group's options request this protocol";
     return plan;
 }
 

@@ -22,7 +22,7 @@ using sys::cuda::DeviceAddress;
 constexpr std::size_t kMostLLWindows = 2;
 
 constexpr const char* kNoLL128 =
-    "LL128 lines do not come whole between these GPUs, or one of them has no NVLinks";
+    "LL128 lines do not arrive whole between these GPUs, or one of them has no NVLinks";
 
 // Alignment in bytes for tables with 8-byte members, and for the widest loads of scratch chunks.
 constexpr std::size_t kAlignment = 256;

@@ -20,11 +20,12 @@ constexpr std::chrono::seconds kLongestWait{20};        // for all answers
 constexpr std::chrono::microseconds kUsualAnswer{100};  // spin for this long before sleeping
 constexpr std::chrono::microseconds kPause{50};
 
-/// Asks one question; nullopt where no answer arrived in time.
-std::optional<ClockReading> ask(abi::ClockPings& pings, std::uint32_t number, Deadline deadline) {
+/// Requests one reading; nullopt where no answer arrived in time.
+std::optional<ClockReading> request(abi::ClockPings& pings, std::uint32_t number,
+                                    Deadline deadline) {
     const std::atomic_ref answered(pings.answered);
     const TimePoint left = system_clock().now();
-    std::atomic_ref(pings.asked).store(number, std::memory_order_release);
+    std::atomic_ref(pings.requested).store(number, std::memory_order_release);
     while (answered.load(std::memory_order_acquire) != number) {
         if (deadline.passed()) return std::nullopt;
         if (system_clock().now() - left < kUsualAnswer)
@@ -36,18 +37,18 @@ std::optional<ClockReading> ask(abi::ClockPings& pings, std::uint32_t number, De
     return ClockReading{pings.gpu_ns, left + both_ways / 2, (both_ways + Duration(1)) / 2};
 }
 
-std::optional<ClockReading> ask_all(abi::ClockPings& pings) {
+std::optional<ClockReading> query_all(abi::ClockPings& pings) {
     const Deadline deadline = Deadline::after(kLongestWait);
     const Deadline enough = Deadline::after(kEnough);
     std::optional<ClockReading> best;
     for (std::uint32_t number = 1; number <= abi::kClockPings && !(best && enough.passed());
          ++number) {
-        const auto reading = ask(pings, number, deadline);
+        const auto reading = request(pings, number, deadline);
         if (!reading) return std::nullopt;
         if (!best || reading->error < best->error) best = reading;
     }
     // The kernel then answers the remaining questions at once and ends.
-    std::atomic_ref(pings.asked).store(abi::kClockPings, std::memory_order_release);
+    std::atomic_ref(pings.requested).store(abi::kClockPings, std::memory_order_release);
     return best;
 }
 
@@ -62,13 +63,13 @@ Result<ClockReading> read_clock(sys::cuda::Driver& driver, int device) {
     {
         // The questions run on a thread of their own: a launch may return before its kernel starts,
         // or after it has ended.
-        const BackgroundThread asking("pccl-gpu-clock", [&] { reading = ask_all(pings); });
+        const BackgroundThread requester("pccl-gpu-clock", [&] { reading = query_all(pings); });
         launched = kernels::launch_clock({&pings}, memory.stream());
     }
     PCCL_TRY(launched);
     PCCL_TRY(driver.wait(memory.stream()));
     if (reading) return *reading;
-    return Status::timeout("the GPU did not say what time it is");
+    return Status::timeout("the GPU did not return its time");
 }
 
 TimePoint GpuClock::host_time(std::uint64_t gpu_ns) const {

@@ -39,7 +39,7 @@ ProtocolChoice fastest(const ProtocolQuestion& question) {
     if (question.ll128 == abi::LL128Trial::kTorn &&
         chunk <= question.thresholds.most_chunk_by_ll128)
         direct.obstacle =
-            "LL128 is not used: its lines do not come whole between these GPUs, or "
+            "LL128 is not used: its lines do not arrive whole between these GPUs, or "
             "one has no NVLinks";
     return direct;
 }
@@ -47,9 +47,9 @@ ProtocolChoice fastest(const ProtocolQuestion& question) {
 /// Returns the obstacle to `protocol`; null where messages can use it.
 const char* obstacle_to(Protocol protocol, const ProtocolQuestion& question) {
     if (protocol == Protocol::kLL && !question.suits_ll)
-        return "ll was asked for, but this is too much for it";
+        return "ll was requested, but the message is too large for it";
     if (protocol == Protocol::kLL128 && question.ll128 != abi::LL128Trial::kWhole)
-        return "ll128 was asked for, but its lines do not come whole between these GPUs, or one "
+        return "ll128 was requested, but its lines do not arrive whole between these GPUs, or one "
                "has no "
                "NVLinks";
     return nullptr;
@@ -59,15 +59,15 @@ const char* obstacle_to(Protocol protocol, const ProtocolQuestion& question) {
 
 ProtocolChoice choose_protocol(const ProtocolQuestion& question) {
     if (!question.preferred && !question.wanted) return fastest(question);
-    const Protocol asked =
+    const Protocol requested =
         question.preferred ? protocol_of(*question.preferred) : protocol_of(*question.wanted);
-    if (const char* const obstacle = obstacle_to(asked, question)) {
+    if (const char* const obstacle = obstacle_to(requested, question)) {
         ProtocolChoice choice = fastest(question);
         choice.obstacle = obstacle;
         return choice;
     }
-    return {asked, question.preferred ? "the group's options ask for this protocol"
-                                      : "its capsule asks for this protocol"};
+    return {requested, question.preferred ? "the group's options request this protocol"
+                                          : "its capsule requests this protocol"};
 }
 
 }  // namespace pccl::device

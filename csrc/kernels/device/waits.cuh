@@ -112,13 +112,14 @@ __device__ __noinline__ inline void report_mismatch(const abi::DeviceTeam& team,
 /// called something else or given up. Therefore the threads of a warp give up one after the other.
 class WaitDeadline {
    public:
-    __device__ explicit WaitDeadline(const abi::DeviceTeam& team) : team_(team), asked_(cycles()) {}
+    __device__ explicit WaitDeadline(const abi::DeviceTeam& team)
+        : team_(team), checked_at_(cycles()) {}
 
     /// Returns whether to give up the present wait, for `peer` in `phase`.
     __device__ bool is_over(abi::DevicePhase phase, int peer) {
         const std::uint32_t now = cycles();
-        if (now - asked_ < kCyclesBetweenLooks) return false;
-        asked_ = now;
+        if (now - checked_at_ < kCyclesBetweenLooks) return false;
+        checked_at_ = now;
         return look(phase, peer);
     }
 
@@ -152,7 +153,7 @@ class WaitDeadline {
     }
 
     const abi::DeviceTeam& team_;
-    std::uint32_t asked_;
+    std::uint32_t checked_at_;
     int mismatched_peer_ = -1;
     std::uint64_t started_ = 0;
 };

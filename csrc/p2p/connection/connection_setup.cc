@@ -57,10 +57,10 @@ Result<std::unique_ptr<ConnectionSetup>> ConnectionSetup::start_connect(
         new ConnectionSetup(std::move(connected), number, std::move(route)));
 }
 
-Result<std::unique_ptr<ConnectionSetup>> ConnectionSetup::call(const OwnSide& own,
-                                                               const ConnectionInfo& peer,
-                                                               const Status& wanted,
-                                                               std::vector<std::uint64_t> ended) {
+Result<std::unique_ptr<ConnectionSetup>> ConnectionSetup::begin(const OwnSide& own,
+                                                                const ConnectionInfo& peer,
+                                                                const Status& wanted,
+                                                                std::vector<std::uint64_t> ended) {
     PCCL_ASSIGN_OR_RETURN(const std::uint64_t number, random_number());
     return begin({.own = own, .peer = peer, .wanted = wanted, .ended = std::move(ended)}, number);
 }

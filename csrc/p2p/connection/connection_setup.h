@@ -42,13 +42,14 @@ struct OwnSide {
 
 class ConnectionSetup {
    public:
-    /// Begins a call. Returns kUnavailable, with the reasons, where no transport leads to `peer`.
-    /// `wanted` is ok for a direct connection; an error means a fallback connection, for memory
-    /// that this process cannot copy by itself, and gives the reason. `ended` goes into the hello.
-    static Result<std::unique_ptr<ConnectionSetup>> call(const OwnSide& own,
-                                                         const ConnectionInfo& peer,
-                                                         const Status& wanted,
-                                                         std::vector<std::uint64_t> ended);
+    /// Begins to connect. Returns kUnavailable, with the reasons, where no transport leads to
+    /// `peer`. `wanted` is ok for a direct connection; an error means a fallback connection, for
+    /// memory that this process cannot copy by itself, and gives the reason. `ended` goes into the
+    /// hello.
+    static Result<std::unique_ptr<ConnectionSetup>> begin(const OwnSide& own,
+                                                          const ConnectionInfo& peer,
+                                                          const Status& wanted,
+                                                          std::vector<std::uint64_t> ended);
     /// Begins an answer. `in` is the stream on which the hello arrived.
     static Result<std::unique_ptr<ConnectionSetup>> answer(const OwnSide& own, const Hello& hello,
                                                            std::unique_ptr<transport::RecvLink> in);

@@ -36,8 +36,8 @@ Result<std::shared_ptr<const Inquiry>> Inquiries::open(std::shared_ptr<Inquiry> 
     return std::shared_ptr<const Inquiry>(std::move(inquiry));
 }
 
-Result<std::shared_ptr<const Inquiry>> Inquiries::ask(const std::shared_ptr<Connection>& to,
-                                                      const std::string& name) {
+Result<std::shared_ptr<const Inquiry>> Inquiries::query(const std::shared_ptr<Connection>& to,
+                                                        const std::string& name) {
     return open(std::make_shared<Inquiry>(to, name),
                 [&](std::uint64_t number) { return Asked{number, name}; });
 }
@@ -56,9 +56,9 @@ Status Inquiries::receive(const std::shared_ptr<Connection>& from, ControlMessag
     return std::visit([&](const auto& kind) { return handle(from, kind); }, message);
 }
 
-Status Inquiries::handle(const std::shared_ptr<Connection>& from, const Asked& asked) {
-    const auto found = catalog_.find(asked.name);
-    Answered answered{.number = asked.number};
+Status Inquiries::handle(const std::shared_ptr<Connection>& from, const Asked& requested) {
+    const auto found = catalog_.find(requested.name);
+    Answered answered{.number = requested.number};
     if (found.is_ok())
         answered.memory = *found;
     else
@@ -67,7 +67,7 @@ Status Inquiries::handle(const std::shared_ptr<Connection>& from, const Asked& a
 }
 
 Status Inquiries::handle(const std::shared_ptr<Connection>& from, const Ping& ping) {
-    return answer(from, {.number = ping.number, .why = "it was asked for nothing"});
+    return answer(from, {.number = ping.number, .why = "it has no request of this name"});
 }
 
 Status Inquiries::answer(const std::shared_ptr<Connection>& to, Answered answered) {
@@ -81,7 +81,7 @@ Status Inquiries::handle(const std::shared_ptr<Connection>& from, const Answered
     const std::lock_guard lock(mutex_);
     const auto open = open_.find(answered.number);
     if (open == open_.end() || open->second->to() != from)
-        return protocol_error("a question that there is not");
+        return protocol_error("an answer to a question that does not exist");
     const ConnectionInfo& peer = from->peer();
     if (answered.memory && mark_of(answered.memory->id) != mark_of(peer.id.incarnation))
         return protocol_error("memory that is another's");

@@ -2,9 +2,9 @@
 
 // Inquiries of sessions about the memory that their peers have published.
 //
-//     asks                                    is asked
-//       | -- asked: number, name -------------> |   looks into its catalog
-//       | <- answered: number, memory or why -- |
+//    requester                                 owner
+//       | -- Asked: number, name -------------> |   looks into its catalog
+//       | <- Answered: number, memory or why -- |
 //
 // A session that needs to check a connection sends a Ping; any answer is enough.
 #pragma once
@@ -59,9 +59,9 @@ class Inquiries final : public ControlReceiver {
     [[nodiscard]] Catalog& catalog() { return catalog_; }
     /// Sends an inquiry. Call it without locks of connections. Returns kResourceExhausted where
     /// kMost inquiries wait for that peer; abandoned ones count, too.
-    Result<std::shared_ptr<const Inquiry>> ask(const std::shared_ptr<Connection>& to,
-                                               const std::string& name);
-    /// Sends a ping, which checks that the peer answers. Errors are those of ask().
+    Result<std::shared_ptr<const Inquiry>> query(const std::shared_ptr<Connection>& to,
+                                                 const std::string& name);
+    /// Sends a ping, which checks that the peer answers. Errors are those of query().
     Result<std::shared_ptr<const Inquiry>> ping(const std::shared_ptr<Connection>& to);
 
     // ControlReceiver:
@@ -78,7 +78,7 @@ class Inquiries final : public ControlReceiver {
     Result<std::shared_ptr<const Inquiry>> open(std::shared_ptr<Inquiry> inquiry,
                                                 const MessageFor& message_for);
     Status answer(const std::shared_ptr<Connection>& to, Answered answered);
-    Status handle(const std::shared_ptr<Connection>& from, const Asked& asked);
+    Status handle(const std::shared_ptr<Connection>& from, const Asked& requested);
     Status handle(const std::shared_ptr<Connection>& from, const Ping& ping);
     Status handle(const std::shared_ptr<Connection>& from, const Answered& answered);
     template <typename Other>

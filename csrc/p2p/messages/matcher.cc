@@ -187,7 +187,7 @@ Status Matcher::handle(const ConnectionPtr& from, const Wanted& wanted) {
 
 Status Matcher::handle(const ConnectionPtr&, const Sent& sent) {
     const MessageRequestPtr receive = take_receive(sent.number);
-    if (receive == nullptr) return protocol_error("a receive that there is not");
+    if (receive == nullptr) return protocol_error("the number of a receive that does not exist");
     if (sent.bytes > receive->args().extent.bytes) {
         const Status wrong = protocol_error("more bytes than a receive has");
         end_request(*receive, wrong);
@@ -199,7 +199,7 @@ Status Matcher::handle(const ConnectionPtr&, const Sent& sent) {
 
 Status Matcher::handle(const ConnectionPtr& from, const Failed& failed) {
     const MessageRequestPtr receive = take_receive(failed.number);
-    if (receive == nullptr) return protocol_error("a receive that there is not");
+    if (receive == nullptr) return protocol_error("the number of a receive that does not exist");
     end_request(*receive, receive->is_given_up()
                               ? given_up(receive->args())
                               : failed.why.with_context(concat(from->peer().to_string(),

@@ -66,8 +66,8 @@ Result<const ConnectionInfo*> PeerTable::info_of(const std::string& peer,
     if (known == nullptr) return unknown(peer);
     if (incarnation != nullptr && known->id != *incarnation)
         return Status::unavailable(concat(
-            "session \"", peer, "\" has come back as another incarnation since its memory was ",
-            "imported: import what it has now"));
+            "session \"", peer, "\" was restarted as another incarnation since its memory was ",
+            "imported: import its present memory"));
     return known;
 }
 

@@ -124,12 +124,12 @@ Result<SessionId> Session::load_remote_conn_info(std::string_view info) {
 }
 
 Status Session::connect(const std::string& peer, Deadline deadline) {
-    const auto call = this->call(peer);
+    const auto call = begin_connect(peer);
     const std::optional<Status> ended = await_connection(*call, deadline);
     return ended ? *ended : call->timeout_error();
 }
 
-std::shared_ptr<ConnectRequest> Session::call(const std::string& peer) const {
+std::shared_ptr<ConnectRequest> Session::begin_connect(const std::string& peer) const {
     return std::make_shared<ConnectRequest>(peer);
 }
 
@@ -233,26 +233,26 @@ void Session::withdraw(const std::string& name) {
 
 Result<RemoteMemory> Session::fetch(const std::string& peer, const std::string& name,
                                     Deadline deadline) {
-    PCCL_ASSIGN_OR_RETURN(const auto inquiry, ask(peer, name));
+    PCCL_ASSIGN_OR_RETURN(const auto inquiry, query(peer, name));
     return await_answer(*inquiry, deadline);
 }
 
-Result<std::shared_ptr<const Inquiry>> Session::ask(const std::string& peer,
-                                                    const std::string& name) {
+Result<std::shared_ptr<const Inquiry>> Session::query(const std::string& peer,
+                                                      const std::string& name) {
     PCCL_ASSIGN_OR_RETURN(SessionCore* const core, members_->get());
     PCCL_TRY(check_name(name));
     PCCL_ASSIGN_OR_RETURN(const ChosenConnection chosen, core->connection_to(peer));
-    return core->inquiries().ask(chosen.connection, name);
+    return core->inquiries().query(chosen.connection, name);
 }
 
 Result<RemoteMemory> Session::await_answer(const Inquiry& inquiry, Deadline deadline) {
     PCCL_ASSIGN_OR_RETURN(SessionCore* const core, members_->get());
     if (progress_until(*core, deadline, [&] { return inquiry.is_answered(); }))
         return inquiry.answer();
-    const ConnectionInfo& asked = inquiry.to()->peer();
-    return Status::timeout(concat(asked.to_string(), " has not answered in time what memory \"",
+    const ConnectionInfo& queried = inquiry.to()->peer();
+    return Status::timeout(concat(queried.to_string(), " has not answered in time what memory \"",
                                   inquiry.name(), "\" is"))
-        .with_process(asked.process);
+        .with_process(queried.process);
 }
 
 Result<Work> Session::read(const LocalExtent& into, const RemoteExtent& from,

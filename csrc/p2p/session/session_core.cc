@@ -24,7 +24,7 @@ constexpr Duration kBetweenDeadlines = std::chrono::seconds(1);  // of callers w
 /// Returns the error for both sides of connections to an earlier incarnation of `peer`.
 Status restarted(const SessionId& peer) {
     return Status::peer_lost(
-        kNoRank, concat("session \"", peer.name, "\" has come back as another incarnation"));
+        kNoRank, concat("session \"", peer.name, "\" was restarted as another incarnation"));
 }
 
 }  // namespace
@@ -164,8 +164,8 @@ Result<ChosenConnection> SessionCore::connection_to(const std::string& peer,
     PCCL_ASSIGN_OR_RETURN(const ConnectionInfo* const known, peers_.info_of(peer, incarnation));
     if (connection != nullptr) return ChosenConnection{std::move(connection)};
     PCCL_TRY(peers_.check_callable(*known));
-    PCCL_ASSIGN_OR_RETURN(auto setup, ConnectionSetup::call(own_side(), *known, reachable,
-                                                            peers_.ended_with(known->id)));
+    PCCL_ASSIGN_OR_RETURN(auto setup, ConnectionSetup::begin(own_side(), *known, reachable,
+                                                             peers_.ended_with(known->id)));
     connection =
         Connection::make(parts_for(known->id), *known, std::move(setup), connect_deadline());
     add_locked(connection);

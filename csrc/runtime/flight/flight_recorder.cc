@@ -43,28 +43,28 @@ std::uint32_t FlightRecorder::add_group(FlightGroup group) {
 FlightRecorder::Ticket FlightRecorder::begin(std::uint32_t group,
                                              const abi::CollectiveHeader& collective, TimePoint now,
                                              std::size_t calls) {
-    Said said{.group = group, .kind = FlightKind::kCollective, .calls = calls};
-    static_assert(sizeof said.words == sizeof collective);
-    std::memcpy(said.words.data(), &collective, sizeof collective);
-    return write(said, now);
+    Said content{.group = group, .kind = FlightKind::kCollective, .calls = calls};
+    static_assert(sizeof content.words == sizeof collective);
+    std::memcpy(content.words.data(), &collective, sizeof collective);
+    return write(content, now);
 }
 
 FlightRecorder::Ticket FlightRecorder::begin(std::uint32_t group, FlightKind kind,
                                              const FlightMessage& message, TimePoint now,
                                              std::size_t calls) {
-    Said said{.group = group, .kind = kind, .calls = calls};
-    static_assert(sizeof said.words >= sizeof message);
-    std::memcpy(said.words.data(), &message, sizeof message);
-    return write(said, now);
+    Said content{.group = group, .kind = kind, .calls = calls};
+    static_assert(sizeof content.words >= sizeof message);
+    std::memcpy(content.words.data(), &message, sizeof message);
+    return write(content, now);
 }
 
-FlightRecorder::Ticket FlightRecorder::write(const Said& said, TimePoint now) {
+FlightRecorder::Ticket FlightRecorder::write(const Said& content, TimePoint now) {
     return ring_.add([&](Fields& fields) {
-        fields.group.store(said.group, kRelaxed);
-        fields.kind.store(said.kind, kRelaxed);
-        fields.calls.store(static_cast<std::uint32_t>(said.calls), kRelaxed);
-        for (std::size_t i = 0; i < said.words.size(); ++i)
-            fields.words[i].store(said.words[i], kRelaxed);
+        fields.group.store(content.group, kRelaxed);
+        fields.kind.store(content.kind, kRelaxed);
+        fields.calls.store(static_cast<std::uint32_t>(content.calls), kRelaxed);
+        for (std::size_t i = 0; i < content.words.size(); ++i)
+            fields.words[i].store(content.words[i], kRelaxed);
         fields.issued.store(now, kRelaxed);
         fields.started.store({}, kRelaxed);
         fields.finished.store({}, kRelaxed);

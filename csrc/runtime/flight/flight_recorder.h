@@ -139,7 +139,7 @@ class PCCL_API FlightRecorder {
         std::size_t calls;
         Words words{};
     };
-    Ticket write(const Said& said, TimePoint now);
+    Ticket write(const Said& content, TimePoint now);
     /// Returns null where that group is not on GPUs or has ended.
     [[nodiscard]] std::shared_ptr<const FlightObserver> observer_of(std::string_view group,
                                                                     Rank rank) const;

@@ -62,7 +62,7 @@ class Player {
    private:
     Status run() {
         if (clockwork_.run()) return Status::ok();
-        return Status::invalid_argument("its steps wait for each other, for ever");
+        return Status::invalid_argument("its steps wait for each other for ever");
     }
 
     /// Returns the number of ranks that one rank represents.

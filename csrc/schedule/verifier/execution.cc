@@ -17,7 +17,7 @@ class Execution {
     Execution(const EventGraph& graph, const MemoryMap& memory)
         : graph_(graph),
           memory_(memory),
-          knows_blocks_(has_known_blocks(graph.schedule().shape.kind)),
+          tracks_blocks_(has_known_blocks(graph.schedule().shape.kind)),
           state_{.expressions =
                      Expressions(graph.schedule().shape.ranks, memory.chunks(0, Buffer::kInput)),
                  .held = std::vector(static_cast<std::size_t>(memory.places()), kUnwritten),
@@ -46,14 +46,14 @@ class Execution {
         std::size_t chunks = 0;
         for (EventId id = 0; id < graph_.size(); ++id) {
             message_at_.push_back(end);
-            if (knows_blocks_) moved_at_.push_back(chunks);
+            if (tracks_blocks_) moved_at_.push_back(chunks);
             const Step& step = *graph_.event(id).step;
             const auto count = static_cast<std::size_t>(count_of(step));
             if (step.to.is_used()) end += count;
             chunks += count;
         }
         messages_.resize(end);
-        if (knows_blocks_) state_.moved.resize(chunks);
+        if (tracks_blocks_) state_.moved.resize(chunks);
     }
 
     /// Returns the block of an expression of all_gather or reduce_scatter.
@@ -87,7 +87,7 @@ class Execution {
                 state_.writer[where] = id;
             }
             if (step.to.is_used()) message(id, i) = result;
-            if (knows_blocks_)
+            if (tracks_blocks_)
                 state_
                     .moved[moved_at_[static_cast<std::size_t>(id)] + static_cast<std::size_t>(i)] =
                     block_of(result);
@@ -126,7 +126,7 @@ class Execution {
 
     const EventGraph& graph_;
     const MemoryMap& memory_;
-    const bool knows_blocks_;
+    const bool tracks_blocks_;
     Holdings state_;
     std::vector<std::size_t> message_at_;  // by sending event
     std::vector<std::size_t> moved_at_;    // by event

@@ -55,7 +55,7 @@ class Clocks {
 
     /// Returns whether `before` happens before the event of `clock`. Both belong to ranks with
     /// columns.
-    [[nodiscard]] bool knows(const Clock& clock, EventId before) const {
+    [[nodiscard]] bool includes(const Clock& clock, EventId before) const {
         const int steps = clock[static_cast<std::size_t>(column_of(before))];
         return before < graph_.lane_of(before).first + steps;
     }
@@ -142,7 +142,8 @@ class RaceCheck {
 
     [[nodiscard]] Status check(EventId id, const Clock& clock, EventId before,
                                const Slice& where) const {
-        if (before == kNoEvent || before == id || clocks_.knows(clock, before)) return Status::ok();
+        if (before == kNoEvent || before == id || clocks_.includes(clock, before))
+            return Status::ok();
         return fault(graph_.place_of(id), *graph_.event(id).step, "touches ",
                      to_string(where.buffer), "[", where.offset, "] in no order with ",
                      graph_.describe(before),

@@ -138,7 +138,7 @@ class Driver {
     virtual Status copy_all(std::span<const Copy> copies, Stream stream) = 0;
     /// Makes later work in `then` wait for present work in `first`. Does nothing where only one of
     /// them is being captured, or they are captured into different graphs.
-    virtual Status follow(Stream then, Stream first) = 0;
+    virtual Status order_after(Stream then, Stream first) = 0;
     /// Does the same; in addition, when `first` is being captured, `then` is captured from now on,
     /// too.
     virtual Status fork(Stream then, Stream first) = 0;

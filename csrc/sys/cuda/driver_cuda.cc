@@ -339,7 +339,7 @@ class LibcudaDriver final : public Driver {
         return Status::ok();
     }
 
-    Status follow(Stream then, Stream first) override {
+    Status order_after(Stream then, Stream first) override {
         PCCL_ASSIGN_OR_RETURN(const std::uint64_t before, capture_of(first));
         PCCL_ASSIGN_OR_RETURN(const std::uint64_t after, capture_of(then));
         if (before != after) return Status::ok();

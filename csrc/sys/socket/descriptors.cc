@@ -97,7 +97,8 @@ Result<Credentials> peer_credentials(int socket) {
     ucred raw{};
     socklen_t size = sizeof raw;
     if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &raw, &size) != 0)
-        return Status::from_errno(errno, "cannot tell who is at the other end of a unix socket");
+        return Status::from_errno(errno,
+                                  "cannot read the credentials of the peer of a unix socket");
     return Credentials{.pid = raw.pid, .uid = raw.uid};
 }
 

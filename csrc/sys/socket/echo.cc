@@ -29,7 +29,7 @@ Status receive_soon(int fd, std::span<std::byte> into, Deadline deadline) {
     TimePoint came = system_clock().now();
     while (!into.empty()) {
         // Checks the deadline also while bytes keep arriving.
-        if (deadline.passed()) return Status::timeout("no echo came");
+        if (deadline.passed()) return Status::timeout("no echo arrived");
         PCCL_ASSIGN_OR_RETURN(const std::size_t count, receive_some(fd, into));
         into = into.subspan(count);
         const TimePoint now = system_clock().now();
@@ -40,7 +40,7 @@ Status receive_soon(int fd, std::span<std::byte> into, Deadline deadline) {
         else if (now - came < kYielding)
             ::sched_yield();
         else if (!wait_for_any({&more, 1}, deadline.remaining()))
-            return Status::timeout("no echo came");
+            return Status::timeout("no echo arrived");
     }
     return Status::ok();
 }
@@ -61,7 +61,7 @@ double seconds_since(TimePoint begun) {
 
 }  // namespace
 
-Result<Echo> ask_echo(int fd, std::span<const std::byte> bytes, Deadline deadline) {
+Result<Echo> request_echo(int fd, std::span<const std::byte> bytes, Deadline deadline) {
     Message message{};
     const std::uint64_t follow = bytes.size();
     std::memcpy(message.data(), &follow, sizeof follow);

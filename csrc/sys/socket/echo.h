@@ -26,8 +26,8 @@ struct Echo {
 
 /// Sends a request with `bytes`, at most kMostEchoed. Polls for the reply before it sleeps, like
 /// ranks that wait for a message. kTimeout; other errors as in socket.h.
-[[nodiscard]] PCCL_API Result<Echo> ask_echo(int fd, std::span<const std::byte> bytes,
-                                             Deadline deadline);
+[[nodiscard]] PCCL_API Result<Echo> request_echo(int fd, std::span<const std::byte> bytes,
+                                                 Deadline deadline);
 
 /// Answers requests until the other end closes (kPeerLost) or announces too many bytes
 /// (kInvalidArgument); kTimeout.

@@ -240,7 +240,7 @@ std::string subnet_of(const Interface& interface) {
 namespace {
 
 /// Queries the driver of an interface; false where it does not answer.
-bool ask_driver(const std::string& interface, void* command) {
+bool query_driver(const std::string& interface, void* command) {
     ifreq request{};
     if (interface.size() >= sizeof request.ifr_name) return false;
     interface.copy(static_cast<char*>(request.ifr_name), interface.size());
@@ -253,7 +253,7 @@ bool ask_driver(const std::string& interface, void* command) {
 std::string driver_of(const std::string& interface) {
     ethtool_drvinfo facts{};
     facts.cmd = ETHTOOL_GDRVINFO;
-    if (!ask_driver(interface, &facts)) return {};
+    if (!query_driver(interface, &facts)) return {};
     const auto* const name = static_cast<const char*>(facts.driver);
     return {name, ::strnlen(name, sizeof facts.driver)};
 }
@@ -264,7 +264,7 @@ int megabits_of(const std::string& interface) {
     constexpr std::uint32_t kMost = 100'000'000;  // larger values are a driver's "unknown"
     ethtool_cmd command{};
     command.cmd = ETHTOOL_GSET;
-    if (!ask_driver(interface, &command)) return -1;
+    if (!query_driver(interface, &command)) return -1;
     const std::uint32_t megabits = ethtool_cmd_speed(&command);
     return megabits > 0 && megabits <= kMost ? static_cast<int>(megabits) : -1;
 }

@@ -55,8 +55,8 @@ Result<Addresses> NameLookup::wait(Deadline deadline) const {
     std::unique_lock lock(answer_->mutex);
     while (!answer_->found) {
         if (deadline.passed())
-            return Status::timeout(concat("the name service has not told the address of \"", host_,
-                                          "\" within ", lookup_seconds(begun_), " s"));
+            return Status::timeout(concat("the name service has not returned the address of \"",
+                                          host_, "\" within ", lookup_seconds(begun_), " s"));
         answer_->arrived.wait_for(lock, deadline.slice());
     }
     return *answer_->found;

@@ -44,12 +44,12 @@ struct Question {
 
 using Answer = std::array<std::byte, 4096>;
 
-Result<std::size_t> ask(const Question& question, Answer& answer) {
+Result<std::size_t> query(const Question& question, Answer& answer) {
     const UniqueFd socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
     if (!socket.is_open() || ::send(socket.get(), &question, question.head.nlmsg_len, 0) < 0)
-        return Status::from_errno(errno, "cannot ask for a route");
+        return Status::from_errno(errno, "cannot query a route");
     const auto bytes = ::recv(socket.get(), answer.data(), answer.size(), 0);
-    if (bytes < 0) return Status::from_errno(errno, "cannot ask for a route");
+    if (bytes < 0) return Status::from_errno(errno, "cannot query a route");
     return static_cast<std::size_t>(bytes);
 }
 
@@ -78,15 +78,15 @@ unsigned device_in(std::span<const std::byte> attributes) {
 Result<std::string> route_device(const Address& to) {
     if (!to.is_ip()) return Status::unavailable(concat(to.to_string(), " has no route"));
     Answer answer{};
-    PCCL_ASSIGN_OR_RETURN(const std::size_t bytes, ask(Question(to), answer));
-    const auto told = std::span<const std::byte>(answer).first(bytes);
+    PCCL_ASSIGN_OR_RETURN(const std::size_t bytes, query(Question(to), answer));
+    const auto reply = std::span<const std::byte>(answer).first(bytes);
     if (bytes < NLMSG_LENGTH(sizeof(nlmsgerr))) return Status::internal("rtnetlink: short answer");
-    if (read_at<nlmsghdr>(told, 0).nlmsg_type == NLMSG_ERROR)
+    if (read_at<nlmsghdr>(reply, 0).nlmsg_type == NLMSG_ERROR)
         return Status::unavailable(
             concat("no route to ", to.ip_text(), ": ",
-                   std::strerror(-read_at<nlmsgerr>(told, NLMSG_LENGTH(0)).error)));
+                   std::strerror(-read_at<nlmsgerr>(reply, NLMSG_LENGTH(0)).error)));
     std::array<char, IF_NAMESIZE> name{};
-    const unsigned device = device_in(told.subspan(NLMSG_LENGTH(sizeof(rtmsg))));
+    const unsigned device = device_in(reply.subspan(NLMSG_LENGTH(sizeof(rtmsg))));
     if (::if_indextoname(device, name.data()) == nullptr)
         return Status::unavailable(concat("no route to ", to.ip_text(), " leaves by an interface"));
     return std::string(name.data());
@@ -96,7 +96,7 @@ Result<Address> route_source(const Address& to) {
     constexpr std::uint16_t kAnyPort = 9;
     if (!to.is_ip()) return Status::unavailable(concat(to.to_string(), " has no route"));
     const UniqueFd socket(::socket(to.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    if (!socket.is_open()) return Status::from_errno(errno, "cannot ask for a route");
+    if (!socket.is_open()) return Status::from_errno(errno, "cannot query a route");
     const Address aim = to.with_port(kAnyPort);
     if (::connect(socket.get(), aim.raw(), aim.raw_bytes()) != 0)
         return Status::unavailable(

@@ -99,7 +99,7 @@ class LibsshChannel final : public SshChannel {
             case ChannelState::kOpening:
                 return move_on(call_.open_channel(channel_), ChannelState::kSubsystem);
             case ChannelState::kSubsystem:
-                return ask_for_subsystem();
+                return start_subsystem();
             case ChannelState::kReady:
                 break;
         }
@@ -166,7 +166,7 @@ class LibsshChannel final : public SshChannel {
         return Status::ok();
     }
 
-    Status ask_for_subsystem() {
+    Status start_subsystem() {
         const int outcome = call_.request_subsystem(channel_, args_.subsystem.c_str());
         if (outcome != libssh::kOk && outcome != libssh::kAgain)
             return Status::unsupported(concat("it has no subsystem ", args_.subsystem));

@@ -97,7 +97,7 @@ Status write_special(int fd, const std::string& path, std::string_view text) {
         const int ready = ::poll(&writable, 1, static_cast<int>(kWriteTimeout.count()));
         if (ready == 0)
             return Status::timeout(concat("cannot write to ", path,
-                                          ": nobody has taken anything for ",
+                                          ": no reader has taken any bytes for ",
                                           kWriteTimeout.count() / 1000, " s"));
         // When poll() reports it ready, a pipe accepts PIPE_BUF bytes at once, even one that would
         // block.

@@ -48,7 +48,7 @@ class Handle {
 };
 
 /// Takes ownership of a new object; null stands for a failed call, whose errno becomes the error.
-/// `what` says what could not be done: "cannot create a queue pair".
+/// `what` names the failure: "cannot create a queue pair".
 template <typename Object>
 [[nodiscard]] Result<Handle<Object>> own(Object* object, int (*destroy)(Object*),
                                          std::string_view what) {

@@ -47,7 +47,7 @@ class PCCL_API Calibration {
     /// Returns the times to another host.
     [[nodiscard]] std::optional<LinkTimes> network(std::string_view interface,
                                                    std::string_view host) const;
-    [[nodiscard]] bool knows_gpus() const { return !gpus_.empty(); }
+    [[nodiscard]] bool has_gpus() const { return !gpus_.empty(); }
     /// Returns the times of copies from one GPU to another, by their bus ids.
     [[nodiscard]] std::optional<LinkTimes> gpus(std::string_view from, std::string_view to) const;
     /// Returns GB/s.

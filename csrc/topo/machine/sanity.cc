@@ -238,7 +238,7 @@ void check_cpus(const Machine& machine, Warnings& warnings) {
     }
     unknown.warn(warnings, "unknown_numa",
                  "the NUMA node is not known: a hypervisor may hide several behind it",
-                 "what hangs below counts as being on one");
+                 "devices below it count as one node");
     bare.warn(
         warnings, "hidden_switches",
         "a GPU with NVLinks hangs off the CPU without a PCIe switch: a hypervisor may hide the "
@@ -251,7 +251,7 @@ void check_sharing(Machine& machine, Warnings& warnings) {
     visit_devices(machine, [&shared](Cpu& /*cpu*/, PciDevice& device) {
         if (device.gpus.size() > 1) shared.add(device.bus_id.value_or(""));
     });
-    shared.warn(warnings, "shared_gpu", "several ranks see the same GPU: they share its bandwidth",
+    shared.warn(warnings, "shared_gpu", "several ranks use the same GPU: they share its bandwidth",
                 "");
 }
 

@@ -58,8 +58,7 @@ class Search {
     using Types = std::set<PathType>;
 
     Status check_machine() const {
-        if (graph_.gpus().empty())
-            return Status::unsupported("search: the machine has no GPU that is known");
+        if (graph_.gpus().empty()) return Status::unsupported("search: the machine has no GPU");
         if (options_.nodes > 1 && graph_.nets().empty())
             return Status::unsupported("search: several nodes, but the machine has no NIC");
         return options_.pattern == Pattern::kHeads ? check_heads() : Status::ok();

@@ -60,7 +60,7 @@ class HwlocReader {
 
     static std::string_view type(pugi::xml_node node) { return node.attribute("type").value(); }
 
-    [[nodiscard]] Attribute<std::string> said(std::string value) const {
+    [[nodiscard]] Attribute<std::string> reported(std::string value) const {
         return {std::move(value), source_};
     }
 
@@ -86,7 +86,7 @@ class HwlocReader {
     void add_cpu(pugi::xml_node node) {
         Cpu& cpu = machine_.cpus.emplace_back();
         cpu.numa = {node.attribute("os_index").as_int(-1), source_};
-        cpu.affinity = said(mask_of(node.attribute("cpuset").value()));
+        cpu.affinity = reported(mask_of(node.attribute("cpuset").value()));
         nodesets_.emplace_back(node.attribute("nodeset").value());
     }
 
@@ -144,7 +144,7 @@ class HwlocReader {
             return text_.refuse(node, "<object> has pci_busid=\"", shown(address),
                                 "\", which must be a PCI bus id such as 0000:0d:00.0");
         PciDevice device;
-        device.bus_id = said(*bus_id);
+        device.bus_id = reported(*bus_id);
         read_type(node.attribute("pci_type").value(), device);
         add_ports(node, device);
         PCCL_TRY(read_below(node, nodeset, &device.children));
@@ -158,9 +158,9 @@ class HwlocReader {
         constexpr std::size_t kIds = 16;  // class, and the first bracket
         if (text.size() < kIds || text[5] != '[' || text[10] != ':') return;
         const auto id = [&](std::size_t place) {
-            return said(concat("0x", text.substr(place, 4)));
+            return reported(concat("0x", text.substr(place, 4)));
         };
-        device.class_code = said(concat("0x", text.substr(0, 4), "00"));
+        device.class_code = reported(concat("0x", text.substr(0, 4), "00"));
         device.vendor = id(6);
         device.device = id(11);
         if (text.size() < 2 * kIds - 3 || text[17] != '[') return;
@@ -173,7 +173,8 @@ class HwlocReader {
         for (const pugi::xml_node child : node.children("object")) {
             if (type(child) != "OSDev" || port(child) != wanted) continue;
             if (device.nics.empty()) device.nics.emplace_back();
-            device.nics.front().nets.emplace_back().name = said(child.attribute("name").value());
+            device.nics.front().nets.emplace_back().name =
+                reported(child.attribute("name").value());
         }
         // Marked as a NIC, so that it is not completed with a port that does not exist.
         if (device.nics.empty() && is_nic_class(device)) device.nics.emplace_back();

@@ -85,8 +85,8 @@ Status reason_of(const Notice& notice) {
             return Status::mismatch(notice.peer, concat("it called something else than ", whom));
         case StatusCode::kResourceExhausted:
             return Status::resource_exhausted(
-                "it has no descriptors (ulimit -n there) or no memory left; its own error says "
-                "which");
+                "it has no descriptors (ulimit -n there) or no memory left; its own error "
+                "names it");
         default:
             return Status(code == StatusCode::kOk ? StatusCode::kInternal : code,
                           concat("it failed: ", to_string(code)), notice.peer);

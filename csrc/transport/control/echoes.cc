@@ -17,7 +17,7 @@ struct EchoPurpose {
 
 }  // namespace
 
-bool asks_for_echoes(const Introduction& introduction) {
+bool requests_echoes(const Introduction& introduction) {
     return introduction.service == Service::kQuery &&
            value_in<EchoPurpose>(introduction.purpose) == EchoPurpose();
 }
@@ -35,7 +35,7 @@ EchoServer::~EchoServer() {
     is_over_ = true;
 }
 
-void EchoServer::take(UniqueFd connection) {
+void EchoServer::accept(UniqueFd connection) {
     const std::lock_guard lock(mutex_);
     if (waiting_.size() >= kMostWaiting) return;
     waiting_.push_back(std::move(connection));

@@ -15,7 +15,7 @@
 
 namespace pccl::transport {
 
-[[nodiscard]] bool asks_for_echoes(const Introduction& introduction);
+[[nodiscard]] bool requests_echoes(const Introduction& introduction);
 
 /// Returns a connection whose other end answers echoes, after earlier connections had theirs;
 /// errors as of connect_authenticated().
@@ -36,7 +36,7 @@ class PCCL_API EchoServer {
     EchoServer& operator=(const EchoServer&) = delete;
 
     /// Takes a connection; closes it where too many wait. Does not block.
-    void take(UniqueFd connection);
+    void accept(UniqueFd connection);
 
    private:
     void serve();

@@ -117,8 +117,8 @@ class ClientHandshake {
 
     Status answer() {
         const auto whole = server_proof_.receive_from(fd_.get());
-        if (!server_proof_.speaks_pccl())  // whether or not the peer has gone since
-            return stranger("it does not speak PCCL's protocol, and is another program");
+        if (!server_proof_.is_pccl())  // whether or not the peer has gone since
+            return stranger("it does not use PCCL's protocol, and is another program");
         PCCL_TRY(whole.status());
         if (!*whole) return Status::ok();
         transcript_.server_nonce = server_proof_.message().nonce;
@@ -239,7 +239,7 @@ bool HandshakeClient::is_connected() const {
 Status HandshakeClient::timeout_error() const {
     for (const auto& handshake : handshakes_)
         if (!handshake->is_done()) return handshake->timeout();
-    return Status::internal("a handshake that is over is not late");
+    return Status::internal("a handshake that is done has no timeout");
 }
 
 std::vector<UniqueFd> HandshakeClient::take_sockets() {

@@ -107,7 +107,7 @@ class Incoming {
     }
     [[nodiscard]] const Message& message() const { return message_; }
     /// Returns whether the bytes so far match the magic of PCCL.
-    [[nodiscard]] bool speaks_pccl() const {
+    [[nodiscard]] bool is_pccl() const {
         const std::size_t here = std::min(received_, kMagic.size());
         return std::memcmp(&message_, kMagic.data(), here) == 0;
     }

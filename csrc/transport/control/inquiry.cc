@@ -39,8 +39,8 @@ void answer(int socket, std::string_view text) {
     static_cast<void>(sys::send_some(socket, pieces));
 }
 
-Result<std::string> ask_status(const sys::Address& door, const Secret& job,
-                               const StatusQuestion& question, Deadline deadline) {
+Result<std::string> request_status(const sys::Address& door, const Secret& job,
+                                   const StatusQuestion& question, Deadline deadline) {
     return inquire({.address = door, .secret = job, .of_strangers = StatusCode::kInvalidArgument},
                    {.request = {.group = kOnlookers, .source = kNoRank, .destination = kNoRank},
                     .service = Service::kStatus,

@@ -3,9 +3,9 @@
 // Query of a process's state, on a connection of its own: authenticated like every other, one
 // answer, then closed. The acceptor thread answers, independently of the process's user.
 //
-// Onlookers (`pccl status`) query from outside of the process's groups: their connection may ask
-// questions and nothing else. An onlooker needs the job's secret. Without such a secret it must run
-// as the same user on the same host, where it could read the process's memory anyway.
+// Onlookers (`pccl status`) query from outside of the process's groups: their connection may
+// request questions and nothing else. An onlooker needs the job's secret. Without such a secret it
+// must run as the same user on the same host, where it could read the process's memory anyway.
 #pragma once
 
 #include <cstdint>
@@ -43,8 +43,9 @@ struct StatusQuestion {
 
 /// Returns ControlHost::status() of the process at `door`. Errors are those of inquire();
 /// kInvalidArgument where `job` is not the secret there.
-[[nodiscard]] PCCL_API Result<std::string> ask_status(const sys::Address& door, const Secret& job,
-                                                      const StatusQuestion& question,
-                                                      Deadline deadline);
+[[nodiscard]] PCCL_API Result<std::string> request_status(const sys::Address& door,
+                                                          const Secret& job,
+                                                          const StatusQuestion& question,
+                                                          Deadline deadline);
 
 }  // namespace pccl::transport

@@ -47,10 +47,10 @@ Introduction ServerHandshake::introduction() const {
 
 Status ServerHandshake::answer(HandshakeHost& host) {
     const ClientHello& hello = hello_.message();
-    if (hello.magic != kMagic) return Status::invalid_argument("it does not speak PCCL's protocol");
+    if (hello.magic != kMagic) return Status::invalid_argument("it does not use PCCL's protocol");
     if (hello.version != kVersion)
         return Status::invalid_argument(
-            concat("it speaks version ", hello.version, " of the protocol, not ", kVersion));
+            concat("it uses version ", hello.version, " of the protocol, not ", kVersion));
     const auto known = is_of_onlooker() ? secrets_.onlookers : host.secret_of(hello.group);
     is_known_ = known.has_value();
     secret_ = known.value_or(secrets_.of_nobody);
@@ -70,12 +70,12 @@ Status ServerHandshake::judge(HandshakeHost& host) {
     if (proven && is_served && is_service) return send_whole(fd_.get(), ServerVerdict::kAccepted);
     static_cast<void>(send_whole(fd_.get(), ServerVerdict::kRefused));
     if (proven && is_served)
-        return Status::invalid_argument(concat("it asks for service ",
+        return Status::invalid_argument(concat("it requests service ",
                                                int{transcript_.request.service},
-                                               ", which there is not, or not for it"));
+                                               ", which does not exist here, or not for it"));
     return Status::invalid_argument(
         is_known_ && !proven ? "it does not prove the secret of the group"
-                             : "it asks for a group that this process is not in, or has left");
+                             : "it requests a group that this process is not in, or has left");
 }
 
 bool ServerHandshake::is_of_onlooker() const { return hello_.message().group == kOnlookers; }

@@ -95,8 +95,8 @@ Result<PeerRoutes> NetworkSide::routes_to(const ControlAddress& peer,
             reasons += concat(reasons.empty() ? "" : ", ", route.message());
     }
     if (routes.addresses.empty())
-        return Status::unavailable(reasons.empty() ? "it listens at no door that this process knows"
-                                                   : reasons);
+        return Status::unavailable(
+            reasons.empty() ? "it listens at no address that this process can use" : reasons);
     const auto known = std::ranges::find_if(routes.addresses, [&](const sys::Address& address) {
         return proven->has(peer.host, address);
     });

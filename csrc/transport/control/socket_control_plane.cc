@@ -130,7 +130,7 @@ auto SocketControlPlane::at_door(const Errand& errand, const Act& act) const
         if (!management_.is_ok() || !leads_nowhere(status_of(*near))) return *std::move(near);
     }
     if (!management_.is_ok())
-        return Status::unavailable("it listens at no door that this process knows");
+        return Status::unavailable("it listens at no address that this process can use");
     const auto door =
         proven_door(*management_, errand.peer, errand.peer.doors,
                     {.request = errand.request, .secret = errand.secret}, errand.deadline);
@@ -194,7 +194,7 @@ void SocketControlPlane::advance(ControlHost& host) {
     for (const auto& server : servers_)
         server->advance(host, [&](UniqueFd socket, const Introduction& introduction) {
             if (is_trial(introduction)) return;
-            if (asks_for_echoes(introduction)) return echoes_.take(std::move(socket));
+            if (requests_echoes(introduction)) return echoes_.accept(std::move(socket));
             Arrival arrival{.socket = std::move(socket),
                             .introduction = introduction,
                             .shortage = server->shortage()};

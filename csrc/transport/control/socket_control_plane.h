@@ -79,9 +79,9 @@ class PCCL_API SocketControlPlane final : public ControlPlane {
     ControlAddress address_;
     std::vector<std::unique_ptr<HandshakeServer>> servers_;
     EchoServer echoes_;
-    Result<HostSide> within_host_ = Status::unavailable("it was not asked for");
-    Result<NetworkSide> management_ = Status::unavailable("it was not asked for");
-    Result<NetworkSide> between_hosts_ = Status::unavailable("it was not asked for");
+    Result<HostSide> within_host_ = Status::unavailable("it was not requested");
+    Result<NetworkSide> management_ = Status::unavailable("it was not requested");
+    Result<NetworkSide> between_hosts_ = Status::unavailable("it was not requested");
 };
 
 }  // namespace pccl::transport

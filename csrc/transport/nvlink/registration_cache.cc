@@ -94,7 +94,7 @@ Result<SharedAllocation> RegistrationCache::find(sys::cuda::DeviceAddress addres
     PCCL_TRY(over_);
     PCCL_ASSIGN_OR_RETURN(PendingRegistration * found, known(address));
     if (found == nullptr) {
-        PCCL_TRY(enter(address, deadline, lock));
+        PCCL_TRY(add(address, deadline, lock));
         PCCL_ASSIGN_OR_RETURN(found, known(address));
         if (found == nullptr) return Status::invalid_argument("GPU memory that was just freed");
     }
@@ -119,7 +119,7 @@ Status RegistrationCache::late(const PendingRegistration& registration) const {
 Status RegistrationCache::announce(sys::cuda::DeviceAddress address, Deadline deadline) {
     Lock lock(mutex_);
     PCCL_ASSIGN_OR_RETURN(const PendingRegistration* const found, known(address));
-    return found == nullptr ? enter(address, deadline, lock) : Status::ok();
+    return found == nullptr ? add(address, deadline, lock) : Status::ok();
 }
 
 Result<RegistrationCache::PendingRegistration*> RegistrationCache::known(
@@ -133,7 +133,7 @@ Result<RegistrationCache::PendingRegistration*> RegistrationCache::known(
     return id == registration.shared.allocation.id ? &registration : nullptr;
 }
 
-Status RegistrationCache::enter(sys::cuda::DeviceAddress address, Deadline deadline, Lock& lock) {
+Status RegistrationCache::add(sys::cuda::DeviceAddress address, Deadline deadline, Lock& lock) {
     PCCL_ASSIGN_OR_RETURN(const auto allocation, options_.driver.allocation_of(address));
     PendingRegistration registration{.shared = {.allocation = allocation},
                                      .missing = options_.sockets.size() - 1};
@@ -141,12 +141,12 @@ Status RegistrationCache::enter(sys::cuda::DeviceAddress address, Deadline deadl
     forget_overlapping(allocation);
     registrations_[allocation.base] = registration;
     lock.unlock();
-    const Status asked = ask_peers(allocation, deadline);
+    const Status queried = query_peers(allocation, deadline);
     lock.lock();
     const auto entered = registrations_.find(allocation.base);
-    if (asked.is_ok() || entered == registrations_.end()) return Status::ok();
+    if (queried.is_ok() || entered == registrations_.end()) return Status::ok();
     entered->second.missing = 0;
-    entered->second.status = asked;
+    entered->second.status = queried;
     answered_.notify_all();
     return Status::ok();
 }
@@ -160,7 +160,7 @@ void RegistrationCache::forget_overlapping(const sys::cuda::Allocation& allocati
     registrations_.erase(begin, end);
 }
 
-Status RegistrationCache::ask_peers(const sys::cuda::Allocation& allocation, Deadline deadline) {
+Status RegistrationCache::query_peers(const sys::cuda::Allocation& allocation, Deadline deadline) {
     Message request{.kind = Message::MessageType::kMap,
                     .base = allocation.base,
                     .id = allocation.id,
@@ -257,10 +257,10 @@ void RegistrationCache::note_answer(Rank peer, const Message& answer) {
 Status RegistrationCache::reason_of(Rank peer, const Message& close_reason) const {
     const std::string why(close_reason.why.data(),
                           ::strnlen(close_reason.why.data(), close_reason.why.size()));
-    return as_told_by(peer, {close_reason.code, why, close_reason.blamed});
+    return as_reported_by(peer, {close_reason.code, why, close_reason.blamed});
 }
 
-Status RegistrationCache::as_told_by(Rank peer, const Status& why) const {
+Status RegistrationCache::as_reported_by(Rank peer, const Status& why) const {
     std::string what = concat("rank ", peer, " has left the group: ", why.message());
     const bool is_about_another = why.peer() >= 0 && why.peer() < options_.sockets.size() &&
                                   why.peer() != options_.sockets.rank();

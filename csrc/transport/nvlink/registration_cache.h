@@ -5,7 +5,7 @@
 //
 // The first use of an allocation requests all peers to map it and waits for their answers; later
 // uses find it here. Peers answer on a thread of their own, so a rank never waits for the user's
-// calls of another. The same thread notices peers that are gone, or that send the reason why they
+// calls of another. That thread also notices peers that are gone, or that send the reason why they
 // leave.
 #pragma once
 
@@ -75,7 +75,7 @@ class PCCL_API RegistrationCache {
     [[nodiscard]] Status health() const;
     /// Returns the error here for the reason `why` for which `peer` has ended the group. A rank
     /// does not blame itself.
-    [[nodiscard]] Status as_told_by(Rank peer, const Status& why) const;
+    [[nodiscard]] Status as_reported_by(Rank peer, const Status& why) const;
     [[nodiscard]] std::size_t size() const;
     /// Makes the destructor leave peers' memory mapped: a kernel may still use it.
     void keep_mappings() { keeps_mappings_ = true; }
@@ -97,10 +97,10 @@ class PCCL_API RegistrationCache {
     Result<PendingRegistration*> known(sys::cuda::DeviceAddress address);
     /// Adds a registration, even if the request fails, and sends the request to the peers. Unlocks
     /// the mutex meanwhile.
-    Status enter(sys::cuda::DeviceAddress address, Deadline deadline, Lock& lock);
+    Status add(sys::cuda::DeviceAddress address, Deadline deadline, Lock& lock);
     [[nodiscard]] Status late(const PendingRegistration& registration) const;
     void forget_overlapping(const sys::cuda::Allocation& allocation);
-    Status ask_peers(const sys::cuda::Allocation& allocation, Deadline deadline);
+    Status query_peers(const sys::cuda::Allocation& allocation, Deadline deadline);
     void serve();
     void read(Rank peer);
     void handle(Rank peer, const Message& message);

@@ -12,14 +12,15 @@ namespace pccl::transport {
 namespace {
 
 // Bytes of all requests, without the last: a fraction of a second's work.
-constexpr std::uint64_t kMostAsked = 256 * kMiB;
+constexpr std::uint64_t kMostRequestedBytes = 256 * kMiB;
 
 Status status_of(RmaOutcome outcome) {
     switch (outcome) {
         case RmaOutcome::kOk:
             return Status::ok();
         case RmaOutcome::kOutOfBounds:
-            return Status::invalid_argument("the peer's registration is smaller than it was told");
+            return Status::invalid_argument(
+                "the peer's registration is smaller than its descriptor");
         case RmaOutcome::kEnded:
             break;
     }
@@ -56,7 +57,8 @@ RmaBlocks blocks_of(std::span<const RmaPiece> pieces, std::size_t RmaPiece::*off
 }  // namespace
 
 bool RmaInitiator::has_room() const {
-    return posts_.has_room() && requests_.size() < kRmaWindow && bytes_asked_ < kMostAsked;
+    return posts_.has_room() && requests_.size() < kRmaWindow &&
+           bytes_requested_ < kMostRequestedBytes;
 }
 
 Result<std::size_t> RmaInitiator::post(RmaOp op, std::span<const RmaPiece> pieces,
@@ -96,21 +98,21 @@ std::optional<std::size_t> RmaInitiator::post_run(RmaOp op, const RmaRun& run,
     return static_cast<std::size_t>(count);
 }
 
-void RmaInitiator::add_request(RequestedPieces asked, RmaPost& post) {
-    const Memory& memory = asked.first->local->memory();
-    const bool writes = asked.op == RmaOp::kWrite;
+void RmaInitiator::add_request(RequestedPieces requested, RmaPost& post) {
+    const Memory& memory = requested.first->local->memory();
+    const bool writes = requested.op == RmaOp::kWrite;
     const bool is_of_gpu = memory.kind == abi::MemoryKind::kGpu;
-    RmaRange range{.registration = {asked.first->remote->id, asked.first->remote->nonce},
-                   .blocks = std::move(asked.there)};
+    RmaRange range{.registration = {requested.first->remote->id, requested.first->remote->nonce},
+                   .blocks = std::move(requested.there)};
     const RmaFrame head =
         request_of(writes ? RmaFrameKind::kWrite : RmaFrameKind::kRead, next_number_++, range);
     ++post.pieces;
-    bytes_asked_ += head.bytes;
+    bytes_requested_ += head.bytes;
     blocks_listed_ += range.blocks.list().size();
     requests_.push_back({.post = &post,
-                         .op = asked.op,
+                         .op = requested.op,
                          .memory = {memory.data, memory.bytes},
-                         .here = std::move(asked.here),
+                         .here = std::move(requested.here),
                          .bytes = head.bytes,
                          .number = head.number});
     RmaPendingRequest& made = requests_.back();
@@ -155,19 +157,19 @@ Status RmaInitiator::begin_data(const RmaFrame& head) {
     if (requests_.empty() || requests_.front().number != head.number ||
         requests_.front().op != RmaOp::kRead || requests_.front().arrived ||
         requests_.front().bytes != head.bytes)
-        return rma_protocol_error("bytes that nobody has asked for");
+        return rma_protocol_error("bytes that match no request");
     return Status::ok();
 }
 
 Status RmaInitiator::end_request(const RmaFrame& head) {
     if (requests_.empty() || requests_.front().number != head.number)
-        return rma_protocol_error("an answer that nobody has asked for");
+        return rma_protocol_error("an answer that matches no request");
     RmaPendingRequest request = std::move(requests_.front());
     if (head.outcome == RmaOutcome::kOk && request.op == RmaOp::kRead && !request.arrived)
         return rma_protocol_error("an answer without bytes");
     requests_.pop_front();
     request.outcome = head.outcome;
-    bytes_asked_ -= request.bytes;
+    bytes_requested_ -= request.bytes;
     blocks_listed_ -= request.here.list().size();
     // Completions keep the order of their requests.
     if (request.has_to_land() || !landing_.empty())

@@ -85,7 +85,7 @@ class RmaInitiator {
     };
 
     [[nodiscard]] bool has_room() const;
-    void add_request(RequestedPieces asked, RmaPost& post);
+    void add_request(RequestedPieces requested, RmaPost& post);
 
     RmaOutbox& outbox_;
     GpuStagingPath& staging_;  // of incoming bytes
@@ -93,7 +93,7 @@ class RmaInitiator {
     std::deque<RmaPendingRequest> requests_;
     std::deque<RmaPendingRequest> landing_;  // answered, but after reads in flight to a GPU
     std::uint64_t next_number_ = 0;
-    std::uint64_t bytes_asked_ = 0;       // of requests_
+    std::uint64_t bytes_requested_ = 0;   // of requests_
     std::size_t blocks_listed_ = 0;       // in requests_
     std::size_t notifications_sent_ = 0;  // and not acknowledged
 };

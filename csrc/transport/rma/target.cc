@@ -10,7 +10,7 @@
 namespace pccl::transport {
 
 Status RmaTarget::begin_request(const RmaFrame& head, std::vector<RmaExtent> list) {
-    if (head.number != next_asked_++) return rma_protocol_error("a request out of turn");
+    if (head.number != next_requested_++) return rma_protocol_error("a request out of turn");
     // The limit covers requests and answers of both ends.
     if (outbox_.size() > 2 * (kRmaWindow + kMostRmaNotifications) ||
         outbox_.listed() > 2 * kRmaListed)
@@ -35,7 +35,7 @@ void RmaTarget::begin_read(const RmaFrame& head) {
     RmaFrame answer = frame_of(RmaFrameKind::kData, head.number);
     answer.bytes = head.bytes;
     outbox_.add_data(answer, std::move(range_));
-    ++reads_asked_;
+    ++reads_requested_;
 }
 
 std::shared_ptr<GpuReceiver> RmaTarget::receiver_into_range(int device) {
@@ -65,7 +65,7 @@ void RmaTarget::end_write(const RmaFrame& head) {
 }
 
 void RmaTarget::await_landing(const RmaFrame& answer) {
-    ++landings_asked_;
+    ++landings_requested_;
     outbox_.add_landing(answer,
                         [this, range = range_, receiver = std::exchange(write_receiver_, nullptr)] {
                             return landing_outcome(*receiver, range);
@@ -114,8 +114,8 @@ Status RmaTarget::begin_notification(const RmaFrame& head) {
 
 void RmaTarget::end_notification(const RmaFrame& head) {
     pending_notifications_.push_back({.bytes = std::exchange(notification_, {}),
-                                      .behind_reads = reads_asked_,
-                                      .behind_landings = landings_asked_,
+                                      .behind_reads = reads_requested_,
+                                      .behind_landings = landings_requested_,
                                       .failures_known = head.failed,
                                       .failed_writes = failed_writes_});
     deliver_notifications();

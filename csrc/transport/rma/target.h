@@ -89,13 +89,13 @@ class RmaTarget {
     RmaOutcome write_outcome_{};                   // of the incoming write
     std::shared_ptr<GpuReceiver> write_receiver_;  // of the incoming write, into memory of a GPU
     std::vector<std::byte> notification_;          // incoming
-    std::uint64_t next_asked_ = 0;                 // number of the peer's next request
-    std::uint64_t reads_asked_ = 0;
+    std::uint64_t next_requested_ = 0;             // number of the peer's next request
+    std::uint64_t reads_requested_ = 0;
     std::uint64_t reads_served_ = 0;
     std::uint64_t failed_reads_ = 0;
     std::uint64_t failed_writes_ = 0;
-    std::uint64_t landings_asked_ = 0;  // writes into memory of GPUs that have arrived
-    std::uint64_t landings_done_ = 0;   // those of them that have landed
+    std::uint64_t landings_requested_ = 0;  // writes into memory of GPUs that have arrived
+    std::uint64_t landings_done_ = 0;       // those of them that have landed
     std::deque<PendingNotification> pending_notifications_;
     std::deque<std::vector<std::byte>> inbox_;
 };

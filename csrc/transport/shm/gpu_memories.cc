@@ -57,7 +57,7 @@ Result<int> GpuMemories::home_of(const GpuKey& key) const {
         PCCL_ASSIGN_OR_RETURN(const auto id, driver->gpu_id(device));
         if (id == key.gpu) return device;
     }
-    if (all.empty()) return Status::unsupported("this process sees no GPU");
+    if (all.empty()) return Status::unsupported("this process has no visible GPU");
     return 0;
 }
 

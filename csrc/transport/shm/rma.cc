@@ -56,7 +56,7 @@ class ShmRegistration final : public Registration {
     }
     [[nodiscard]] Status shut_gate() const {
         if (memory_.kind == abi::MemoryKind::kGpu)
-            return Status::unavailable("it is memory of a GPU, which nobody takes from it");
+            return Status::unavailable("it is memory of a GPU, which cannot be replaced");
         PCCL_TRY(ledger_->shut_gate());
         // Waits for a call that the kernel is executing.
         static_cast<void>(ledger_->await_no_writers(line_, Ledger::kWriterTimeout));

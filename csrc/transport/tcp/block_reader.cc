@@ -66,8 +66,8 @@ Result<bool> BlockReader::find_block() {
         BlockFront& front = fronts_[socket];
         if (!is_known(front) || front.number > next_) continue;
         if (front.number < next_)
-            return Status::invalid_argument(
-                concat("block ", front.number, " came where ", next_, " or a later one was due"));
+            return Status::invalid_argument(concat("block ", front.number, " arrived where ", next_,
+                                                   " or a later one was due"));
         front.number_bytes = 0;
         current_ = socket;
         left_ = stripes_.block_bytes();

@@ -53,14 +53,14 @@ void BlockWriter::share_out() {
 
 bool BlockWriter::has_candidates() {
     // Among equals, the one that has waited longest comes first.
-    std::rotate(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(asked_) + 1,
+    std::rotate(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(candidate_) + 1,
                 order_.end());
     measure();
     const auto load_of = [&](std::size_t socket) { return lanes_[socket].load(); };
     std::ranges::stable_sort(order_, {}, load_of);
     const auto end = std::ranges::lower_bound(order_, 1.0, {}, load_of);
     candidates_ = static_cast<std::size_t>(end - order_.begin());
-    asked_ = 0;
+    candidate_ = 0;
     return candidates_ > 0;
 }
 
@@ -75,15 +75,15 @@ bool BlockWriter::others_have_room() {
 
 bool BlockWriter::pass_on() {
     if (!may_choose()) return false;
-    if (++asked_ < candidates_) return true;
-    asked_ = order_.size() - 1;
+    if (++candidate_ < candidates_) return true;
+    candidate_ = order_.size() - 1;
     return candidates_ < order_.size() && others_have_room();
 }
 
 std::size_t BlockWriter::advance(std::size_t taken) {
     const std::size_t of_number = std::min(taken, number_left_);
     const std::size_t of_stream = taken - of_number;
-    lanes_[order_[asked_]].given += taken;
+    lanes_[order_[candidate_]].given += taken;
     number_left_ -= of_number;
     left_ -= of_stream;
     if (left_ == 0) {

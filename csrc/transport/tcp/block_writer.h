@@ -29,7 +29,7 @@ class BlockWriter {
     /// Returns whether another socket may take a block that socket() did not begin.
     [[nodiscard]] bool pass_on();
 
-    [[nodiscard]] int socket() const { return stripes_.socket(order_[asked_]); }
+    [[nodiscard]] int socket() const { return stripes_.socket(order_[candidate_]); }
     /// Returns the bytes that precede the next byte of the stream; empty within a block.
     [[nodiscard]] Bytes number() const {
         return std::as_bytes(std::span(&number_, 1)).last(number_left_);
@@ -72,7 +72,7 @@ class BlockWriter {
     std::vector<std::size_t> order_;  // sockets, by load at the start of this block
     std::size_t candidates_ = 1;      // number of sockets at the front of order_ with few enough
                                       // bytes
-    std::size_t asked_ = 0;           // index in order_
+    std::size_t candidate_ = 0;       // index in order_
     BlockNumber number_ = 0;
     std::size_t number_left_;
     std::size_t left_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Pages by which both ends of a link tell each other their progress: each end writes the other's
+// Pages by which both ends of a link report their progress: each end writes the other's
 // page by RDMA. Every field is a counter that only grows, in a word of its own, so that a reader
 // may find any mixture of old and new ones.
 #pragma once

@@ -47,7 +47,7 @@ class VerbsRecvLink final : public RecvLink {
     struct Stream {
         Arrivals arrivals;
         std::uint64_t consumed = 0;
-        std::uint64_t credited = 0;  // consumed, as the sender knows it
+        std::uint64_t credited = 0;  // consumed, as reported to the sender
         bool shown = false;          // set by a peek() after which no byte was consumed
     };
     [[nodiscard]] std::size_t ring_bytes() const { return parts_.here.ring_bytes; }
@@ -73,7 +73,8 @@ class VerbsRecvLink final : public RecvLink {
     RecvLinkParts parts_;
     std::array<Stream, kChannels> streams_{};
     std::array<std::uint64_t, LinkEnd::kMostLanes> reposted_{};  // receive requests, ever
-    std::array<std::uint64_t, LinkEnd::kMostLanes> credited_{};  // of these, as the sender knows
+    std::array<std::uint64_t, LinkEnd::kMostLanes>
+        credited_{};  // of these, as reported to the sender
     int idle_ = 0;
     Status fault_;  // of a queue pair
     TimePoint gone_{};

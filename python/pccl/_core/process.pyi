@@ -7,7 +7,7 @@ from typing import Literal
 def flight_record_json() -> str:
     """Return the flight record that ``pccl.diagnostics.flight_record`` returns, as JSON text."""
 
-def ask_status(door: str, group: bytes, first: int, timeout_s: float | timedelta) -> bytes:
+def request_status(door: str, group: bytes, first: int, timeout_s: float | timedelta) -> bytes:
     """Request the status of a process's groups, as ``pccl status`` does.
 
     Parameters

@@ -134,7 +134,7 @@ def _write_special(descriptor: int, file: Path, content: bytes) -> None:
     left = memoryview(content)
     while left:
         if not ready.poll(_PATIENCE_S * 1000):
-            reason = f"nobody has taken anything for {_PATIENCE_S:g} s"
+            reason = f"no reader has taken any bytes for {_PATIENCE_S:g} s"
             raise OSError(errno.ETIMEDOUT, reason, str(file))
         try:
             # After poll() reports POLLOUT, a pipe accepts PIPE_BUF bytes, also in blocking mode.

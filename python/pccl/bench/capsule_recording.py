@@ -88,7 +88,8 @@ def record_call(ranks: Recorder, name: str) -> Recorded:
     found = ranks.gather()
     if not found.steps:
         raise UnsupportedError(
-            f"no step of {name} was recorded: the devices do not run it (pccl.explain says why)"
+            f"no step of {name} was recorded: the devices do not run it (pccl.explain gives the"
+            " reason)"
         )
     return Recorded(_usual_call(found), us, recorded_us)
 

@@ -43,23 +43,23 @@ def _serve(pipe: Connection, transports: str, seed: int, soaker: bytes) -> None:
         near = session.load(soaker)
         memory = session.register(_stamps(seed))
         pipe.send((session.connection_info(), memory.descriptor().serialize()))
-        while asked := pipe.recv():
-            what, arguments = asked
-            if what == "hear":
-                pipe.send(_hear(session, arguments))
+        while request := pipe.recv():
+            what, arguments = request
+            if what == "notifications":
+                pipe.send(_receive(session, arguments))
             elif what == "part":
                 pipe.send(_is_parted(session))
             else:
                 pipe.send(_exchange(session.transfer(near, window=64), memory, arguments))
 
 
-def _hear(session: p2p.Session, wanted: int) -> int:
+def _receive(session: p2p.Session, wanted: int) -> int:
     """Return the number of received notifications, after a wait for ``wanted``."""
-    heard = 0
+    count = 0
     until = time.monotonic() + PATIENCE
-    while heard < wanted and time.monotonic() < until:
-        heard += len(session.notifications(timeout=1.0))
-    return heard
+    while count < wanted and time.monotonic() < until:
+        count += len(session.notifications(timeout=1.0))
+    return count
 
 
 def _is_parted(session: p2p.Session) -> bool:
@@ -103,11 +103,11 @@ class Life:
         self.expected = _stamps(seed)
         self.notified = 0
 
-    def heard(self) -> int:
+    def received_notifications(self) -> int:
         """Return the number of notifications that the target received, after a wait for all."""
         if not self.notified:
             return 0
-        self.pipe.send(("hear", self.notified))
+        self.pipe.send(("notifications", self.notified))
         return int(self._answer())
 
     def is_parted(self) -> bool:
@@ -115,7 +115,7 @@ class Life:
         self.pipe.send(("part", None))
         return bool(self._answer())
 
-    def ask_for(self, messages: Sequence[Exchange]) -> None:
+    def request(self, messages: Sequence[Exchange]) -> None:
         """Request the target to post its side of the messages, and to wait for them."""
         self.pipe.send(("exchange", messages))
 

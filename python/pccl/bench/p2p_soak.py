@@ -125,7 +125,7 @@ class Soaker:
 
     def messages(self) -> None:
         """Exchange tagged messages, and compare the received ones."""
-        self.life.ask_for(messages := self.some_messages())
+        self.life.request(messages := self.some_messages())
         for posted in self.post_messages(messages):
             posted.wait(PATIENCE)
         self.tally.wrong += self.life.exchanged() != len(messages)
@@ -191,7 +191,7 @@ class Soaker:
 
     def kill_during_messages(self) -> None:
         """Kill the target during messages; each must end, and received ones are compared."""
-        self.life.ask_for(messages := self.some_messages())
+        self.life.request(messages := self.some_messages())
         posted = {each.tag: each for each in self.post_messages(messages)}
         self.life.kill()
         for each in messages:
@@ -206,9 +206,9 @@ class Soaker:
     def settle(self) -> None:
         """Compare the whole memory, and the number of received notifications."""
         self.read_all()
-        heard = self.life.heard()
-        self.tally.wrong += heard != self.life.notified
-        self.tally.notifications += heard
+        received = self.life.received_notifications()
+        self.tally.wrong += received != self.life.notified
+        self.tally.notifications += received
         self.life.notified = 0
 
     def part(self) -> None:

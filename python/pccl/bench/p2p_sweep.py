@@ -50,8 +50,8 @@ def _receive(pipe: Connection, transports: str, sockets: int, nbytes: int) -> No
     with side.session:
         pipe.send(side.session.connection_info())
         side.session.load(pipe.recv())
-        while told := pipe.recv():
-            chunk, window, rounds = told
+        while reported := pipe.recv():
+            chunk, window, rounds = reported
             transfer = side.session.transfer("sender", window=window)
             for _ in range(rounds):
                 side.receive(transfer, chunk)
@@ -64,7 +64,7 @@ def _send(side: _Side, pipe: Connection, chunk: int, window: int, rounds: int) -
     transfer = side.session.transfer("receiver", window=window)
     times = [side.send(transfer, chunk) for _ in range(rounds)]
     if not pipe.recv():
-        raise RuntimeError("the messages did not bring what was sent")
+        raise RuntimeError("the received messages differ from those sent")
     return times
 
 

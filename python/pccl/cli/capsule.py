@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``pccl capsule``: its options. ``pccl.cli.capsule_run`` does what they say."""
+"""``pccl capsule``: its options. ``pccl.cli.capsule_run`` runs it."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -71,9 +71,9 @@ def check(
 
 @app.command("show", epilog=terminal.examples("pccl capsule show ring8.capsule --json"))
 def show(file: _File, ranks: _Ranks = None, as_json: _Json = False) -> None:
-    """Print what a capsule says of itself, and its steps.
+    """Print the manifest of a capsule, and its steps.
 
-    Of one for several numbers of ranks, a line for each instead of the steps.
+    For a capsule of several numbers of ranks, it prints a line for each instead of the steps.
     """
     from pccl.cli import capsule_run
 
@@ -193,7 +193,7 @@ def import_file(
     output: Annotated[Path, typer.Option(help="File for the capsule.")],
     name: Annotated[str, typer.Option(help="The capsule's.  [default: the algorithm's]")] = "",
     collective: Annotated[
-        str, typer.Option(help='What XML with coll="custom" does: broadcast, say.')
+        str, typer.Option(help='The collective of XML with coll="custom", for example broadcast.')
     ] = "",
     root: Annotated[int, typer.Option(min=0, help="Its root.")] = 0,
     as_json: _Json = False,
@@ -238,7 +238,7 @@ def reproduce(
 ) -> None:
     """Print a paper's figures beside those found here.
 
-    What it says of its algorithm, what the simulator finds of the program, and times of processes
+    The description of its algorithm, the simulation of the program, and times of processes
     of this machine; of networks that are switched, simulation alone.
     """
     from pccl.cli import capsule_reproduce
@@ -276,7 +276,7 @@ def verify(
         typer.Option(help="File of public keys, one a line.  [default: PCCL_TRUSTED_KEYS]"),
     ] = None,
 ) -> None:
-    """Tell who signed capsules.
+    """Show the signers of capsules.
 
     Exit with 1 if one is not signed by a trusted key.
     """

@@ -105,13 +105,13 @@ def capsule_in(file: Path, ranks: int | None) -> Capsule:
     if len(capsule.ranks) > 1:
         numbers = capsule.manifest["ranks"]
         raise ValueError(
-            f"{file} is for {numbers} ranks: say for how many, --ranks {capsule.ranks[0]}"
+            f"{file} is for {numbers} ranks: choose one of them, --ranks {capsule.ranks[0]}"
         )
     return capsule
 
 
 def show(file: Path, ranks: int | None, *, as_json: bool) -> None:
-    """Print manifest, digest and steps; of several numbers of ranks, what the manifests say."""
+    """Print manifest, digest and steps; of several numbers of ranks, the manifests."""
     capsule = Capsule.load(file)
     if len(capsule.ranks) > 1 and ranks is None:
         _show_all(capsule, as_json=as_json)
@@ -142,7 +142,7 @@ def plot(file: Path, ranks: int | None, output: Path) -> None:
 
 
 def machine_of(load: Path | None, example: str | None) -> topology.Topology:
-    """Return the host that was asked for, else this one."""
+    """Return the requested host, by default this one."""
     if load and example:
         raise ValueError("--load and --example name two machines: leave one out")
     if load:
@@ -227,7 +227,7 @@ def verify(files: Sequence[Path], keys: Path | None) -> int:
 
 
 class Sizes(NamedTuple):
-    """Of a sweep, as they are written."""
+    """Sizes of a sweep, as they are written."""
 
     smallest: str
     largest: str

@@ -32,11 +32,11 @@ def debug(
         typer.Option(
             "--chakra",
             metavar="FOLDER",
-            help="Write execution traces of Chakra there, one for each rank, and say nothing else.",
+            help="Write execution traces of Chakra there, one for each rank; print nothing else.",
         ),
     ] = None,
 ) -> None:
-    """Say which rank is behind in what, when a job hangs or failed.
+    """Show which rank is behind in which operation, when a job hangs or failed.
 
     And what sessions wait for. Processes write flight records to the folder PCCL_FLIGHT_DIR when an
     operation fails, and on SIGUSR1.

@@ -78,7 +78,7 @@ def _installed(distribution: str) -> str:
 
 
 def _transport(name: str) -> str:
-    """Tell whether a process with this transport alone can have a group; else why not."""
+    """Return whether a process with this transport alone can have a group; otherwise the reason."""
     done = subprocess.run(
         own_path.command_for("import pccl; pccl.Communicator()"),
         env={**os.environ, "PCCL_TRANSPORTS": name},
@@ -111,7 +111,7 @@ def _tuning() -> str:
 
 
 def _costs() -> dict[str, str]:
-    """Tell what predictions count on, and where from."""
+    """Print the costs behind predictions, and their sources."""
     from pccl import _core
 
     source, lines = _core.machine_costs()

@@ -28,7 +28,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help fits 80 columns, and fills the paragraphs of docstrings
 )
 
-# Of its errors, typer exports this one; its base is that of all that are about the command line.
+# The one error that typer exports; its base is that of all errors of the command line.
 _USAGE_ERROR: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
 _INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 

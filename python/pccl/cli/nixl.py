@@ -54,7 +54,9 @@ def plugin_folders() -> list[Path]:
             continue
         folders |= {Path(str(f.locate())).parent for f in files if f.name.startswith("libplugin_")}
     if not folders:
-        raise ValueError(f"none of {', '.join(PACKAGES)} is installed here; else say --into FOLDER")
+        raise ValueError(
+            f"none of {', '.join(PACKAGES)} is installed here: install one, or pass --into FOLDER"
+        )
     return sorted(folders)
 
 

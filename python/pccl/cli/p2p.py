@@ -138,9 +138,9 @@ def _print_table(rows: list["benchmark.Row"]) -> None:
 @app.command("soak", epilog=terminal.examples(*SOAK_EXAMPLES))
 def soak(
     transports: Annotated[str, typer.Option(help="shm, tcp or shm,tcp.")] = "shm,tcp",
-    seed: Annotated[int, typer.Option(min=0, help="What chance does.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random choices.")] = 0,
     seconds: Annotated[float, typer.Option(min=1, max=86400, help="How long.")] = 60,
-    kills: Annotated[int, typer.Option(min=0, help="Instead: until so many were killed.")] = 0,
+    kills: Annotated[int, typer.Option(min=0, help="End after this number of kills instead.")] = 0,
     whole: Annotated[
         str | None, typer.Option(help="Bytes of one read and one write before all else.")
     ] = None,

@@ -59,10 +59,12 @@ def plan(
     file: _File,
     source: Annotated[str, typer.Argument(metavar="FROM", help="A phase of the file.")],
     target: Annotated[str, typer.Argument(metavar="TO", help="Another one.")],
-    xml: Annotated[bool, typer.Option("--xml", help="Show what switches would be sent.")] = False,
+    xml: Annotated[
+        bool, typer.Option("--xml", help="Show the requests for the switches, too.")
+    ] = False,
     as_json: _Json = False,
 ) -> None:
-    """Show what changes between two phases; no switch is asked."""
+    """Show the changes between two phases; no switch is contacted."""
     import dataclasses
 
     found = _load(file).plan(source, target)
@@ -88,13 +90,16 @@ def switch(
         bool, typer.Option("--dry-run", help="Only have the switches check it.")
     ] = False,
     adopt: Annotated[
-        bool, typer.Option("--adopt", help="Overwrite what the switches show, whatever it is.")
+        bool,
+        typer.Option(
+            "--adopt", help="Overwrite the present circuits of the switches, whatever they are."
+        ),
     ] = False,
     discard_candidate: Annotated[
         bool,
         typer.Option(
             "--discard-candidate",
-            help="Throw away what others have left in candidates; it is shown.",
+            help="Discard edits of others in candidates, and show them.",
         ),
     ] = False,
     timeout: _Timeout = 5.0,
@@ -124,7 +129,7 @@ def switch(
                 print(f"  {each.name}: threw away of its candidate: {each.discarded}")
             if each.startup:
                 print(f"  {each.name}: startup: {each.startup}")
-        _tell_of_fabric(cluster)
+        _warn_of_empty_fabric(cluster)
     if result.unrecorded:
         terminal.complain(result.unrecorded)
         raise typer.Exit(2)
@@ -144,12 +149,12 @@ def show(file: _File, timeout: _Timeout = 5.0, as_json: _Json = False) -> None:
             print(f"{row['switch']}: {row['fault'] or row['circuits']}{unlit}")
         is_known = not any(each.fault for each in sights)
         print(f"phase: {phase or ('none of the file' if is_known else 'not known')}")
-        _tell_of_fabric(cluster)
+        _warn_of_empty_fabric(cluster)
     if any(each.fault for each in sights):
         raise typer.Exit(2)
 
 
-def _tell_of_fabric(cluster: "Cluster") -> None:
+def _warn_of_empty_fabric(cluster: "Cluster") -> None:
     if not cluster.has_addresses:
         typer.echo(
             "no switch of the file has an address: its fabric is in this process, and the next"
@@ -163,14 +168,17 @@ def watch(
     file: _File,
     phase: Annotated[
         str | None,
-        typer.Argument(metavar="PHASE", help="What is meant; else what is shown at first."),
+        typer.Argument(
+            metavar="PHASE", help="The expected phase.  [default: the first that is read]"
+        ),
     ] = None,
     interval: Annotated[
         float,
         typer.Option(help="Between two looks, seconds; of switches with an address at least 2."),
     ] = 1.0,
     looks: Annotated[
-        int | None, typer.Option(min=1, help="End after so many changes; else at Ctrl-C.")
+        int | None,
+        typer.Option(min=1, help="End after this number of changes.  [default: at Ctrl-C]"),
     ] = None,
     timeout: _Timeout = 5.0,
 ) -> None:
@@ -235,7 +243,7 @@ def audit(
     for line in latest:
         event = _event_in(line)
         is_whole = is_whole and event is not None
-        print(f"no event: {line[:200]!a}" if event is None else _told(event))
+        print(f"no event: {line[:200]!a}" if event is None else _reported(event))
     if not is_whole:
         raise typer.Exit(2)
 
@@ -252,7 +260,7 @@ def _event_in(line: str) -> "dict[str, Any] | None":
     return event if is_event else None
 
 
-def _told(event: "dict[str, Any]") -> str:
+def _reported(event: "dict[str, Any]") -> str:
     words = [event["time"], f"user {event['user']}", event["event"]]
     words += [f"{key} {event[key]}" for key in ("from", "to", "phase", "outcome") if key in event]
     return ", ".join(map(str, words)) + (f": {event['reason']}" if event.get("reason") else "")

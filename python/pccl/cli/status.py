@@ -33,13 +33,13 @@ def status(
         bool, typer.Option("--json", help="Print one JSON object instead of tables.")
     ] = False,
 ) -> None:
-    """Ask a running job who is in what, and for whom it waits.
+    """Show which rank of a running job is in which operation, and for which ranks it waits.
 
     The process that is named leads to all others that are in a group with it. They answer while
-    their Python hangs. Where the job has a PCCL_SECRET_FILE, so must who asks; a job without one
+    their Python hangs. Where the job has a PCCL_SECRET_FILE, so must the caller; a job without one
     answers its own user alone, on its own host.
     """
-    job = job_status.ask_job(_processes_at(target), timeout)
+    job = job_status.query_job(_processes_at(target), timeout)
     if not job.processes:
         raise ValueError(job.unheard[0].reason)
     if as_json:
@@ -61,16 +61,17 @@ def _processes_at(target: str) -> list[tuple[str, ...]]:
     )
 
 
-def _doors_of(pid: int, asked: int) -> list[str]:
+def _doors_of(pid: int, requested: int) -> list[str]:
     try:
         return process_addresses.doors_of(pid)
     except FileNotFoundError:  # it has ended meanwhile
         return []
     except PermissionError:
-        if pid != asked:
+        if pid != requested:
             return []
         raise ValueError(
-            f"the kernel does not let this user look at process {pid}: ask as the one it runs as"
+            f"the kernel does not let this user look at process {pid}: run this as the user of"
+            " that process"
         ) from None
 
 

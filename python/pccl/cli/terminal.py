@@ -43,7 +43,7 @@ def _in_words(seconds: float) -> str:
 
 @contextlib.contextmanager
 def progress(what: str, steps: int, seconds: float) -> Iterator[Callable[[], None]]:
-    """Say on stderr what is to come and how long it takes; on a terminal, show how far it is.
+    """Print on stderr the work ahead and its duration; on a terminal, show its progress.
 
     Gives a function to call after each of ``steps``.
     """

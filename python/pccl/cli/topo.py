@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``pccl topo``: its options. ``pccl.cli.topo_run`` does what they say."""
+"""``pccl topo``: its options. ``pccl.cli.topo_run`` runs it."""
 
 from pathlib import Path
 from typing import Annotated
@@ -27,7 +27,7 @@ def topo(
         ),
     ] = None,
     assume: Annotated[
-        str, typer.Option(help="For what is not known: sm=90,nvlinks=18,net_speed=400000,p2p=0.")
+        str, typer.Option(help="For unknown properties: sm=90,nvlinks=18,net_speed=400000,p2p=0.")
     ] = "",
     search: Annotated[
         str | None, typer.Option(help="Channels to look for: ring, tree or heads.")
@@ -41,7 +41,7 @@ def topo(
     meet: Annotated[
         str | None,
         typer.Option(
-            help="With --measure: time networks instead; where the ranks of all hosts meet"
+            help="With --measure: time networks instead; the rendezvous of the ranks of all hosts"
             ", as in tcp://host:port (rank 0 listens)."
         ),
     ] = None,

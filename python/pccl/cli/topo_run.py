@@ -24,7 +24,7 @@ _PATTERNS = ("ring", "tree", "heads")
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """What the command line asks for; what it leaves out is None.
+    """Request of the command line; options that it leaves out are None.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def run(request: Request) -> None:
     Raises
     ------
     ValueError, OSError, ImportError, pccl.Error
-        One line says what is wrong.
+        One line names the fault.
     """
     for file in request.files():
         check_writable(file)
@@ -166,12 +166,12 @@ def _networks(request: Request, meet: str) -> list[measure.Figure]:
     hosts = topology.job(comm).hosts
     comm.barrier()
     if len(hosts) < 2:
-        raise ValueError("all ranks that met are on one host: there is no network to measure")
+        raise ValueError("all ranks are on one host: there is no network to measure")
     return measure_hosts.of_host(found, hosts, rank)
 
 
 def _write_files(request: Request, machine: topology.Topology, plan: topology.Plan | None) -> None:
-    """Write what was asked for, and say so on stderr: stdout may be JSON."""
+    """Write the requested files, and name them on stderr: stdout may be JSON."""
     if request.xml:
         machine.to_xml(request.xml)
     if request.graph and plan is not None:

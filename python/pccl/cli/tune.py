@@ -31,7 +31,7 @@ def tune(
         list[str] | None,
         typer.Option(
             metavar="N,N",
-            help="Processes to start, as in 2,4; else powers of 2, up to the cores.",
+            help="Processes to start, as in 2,4.  [default: powers of 2, up to the cores]",
         ),
     ] = None,
     largest: Annotated[str, typer.Option("--max", help="Largest size, bytes.")] = "64M",
@@ -40,7 +40,7 @@ def tune(
         str,
         typer.Option(
             metavar="NAME,NAME",
-            help="Over these alone, as in tcp; what has no shm needs --dry-run.",
+            help="Over these alone, as in tcp; a list without shm needs --dry-run.",
         ),
     ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Keep nothing.")] = False,
@@ -56,7 +56,7 @@ def tune(
     found, so ranks must share it, but in a dry run (--transports tcp --dry-run). The table
     shows the one that groups choose now, what it takes beside what the cost model predicts, the
     fastest, and how much longer the chosen one takes; --json has all of them. It warns where others
-    use the cores meanwhile: then the figures say little.
+    use the cores meanwhile: then the figures are unreliable.
     """
     from pccl.bench import tune as tuning  # not above: it needs the extension module
 
@@ -98,7 +98,8 @@ def _warn_if_busy() -> None:
     share = tuning.busy_share()
     if share > tuning.QUIET_SHARE:
         terminal.complain(
-            f"this machine is busy: others use {share:.0%} of its cores, so the figures say little"
+            f"this machine is busy: others use {share:.0%} of its cores, so the figures are"
+            " unreliable"
         )
 
 
@@ -135,5 +136,5 @@ def _time(us: float) -> str:
 
 
 def _percent(loss: float) -> str:
-    """Write a loss in four columns: what is beyond "999%" is only said to be large."""
+    """Write a loss in four columns: what is beyond "999%" is only shown as large."""
     return f"{loss:>4.0%}" if loss < 9.995 else ">10x"

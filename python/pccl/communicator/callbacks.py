@@ -77,11 +77,11 @@ def wait(event: Event) -> Generator[Any, None, None]:
         loop = asyncio.get_running_loop()
         done = loop.create_future()
 
-        def tell(_event: Event) -> None:
+        def report(_event: Event) -> None:
             with contextlib.suppress(RuntimeError):  # the loop is closed, and no task waits
                 loop.call_soon_threadsafe(_resolve, done)
 
-        add(event, tell)
+        add(event, report)
         yield from done
     event.wait()
 

@@ -107,7 +107,7 @@ def parse(source: str, text: bytes) -> Records:
     except KeyError as error:
         reason = f"it has no {error}"
     except (AttributeError, OverflowError, TypeError) as error:
-        reason = f"a field is of another type than docs/reference/failure.md says ({error})"
+        reason = f"a field has another type than in docs/reference/failure.md ({error})"
     except RecursionError:
         reason = "it is nested too deeply"
     except ValueError as error:

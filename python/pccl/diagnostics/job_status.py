@@ -19,7 +19,7 @@ from pccl.errors import Error
 if typing.TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["Job", "Process", "Seat", "Unheard", "ask_job"]
+__all__ = ["Job", "Process", "Seat", "Unheard", "query_job"]
 
 _AT_ONCE = 16
 _MOST_ANSWERS = 1 << 13  # per process
@@ -100,13 +100,13 @@ class Job:
         return [sorted(group, key=lambda member: member[0].rank) for group in groups.values()]
 
 
-def ask_job(processes: Iterable[tuple[str, ...]], timeout_s: float) -> Job:
+def query_job(processes: Iterable[tuple[str, ...]], timeout_s: float) -> Job:
     """Query processes, and all other members of their groups.
 
     Parameters
     ----------
     processes
-        Addresses of each process, in the form of ``_core.ask_status``.
+        Addresses of each process, in the form of ``_core.request_status``.
     timeout_s
         Maximum time for each answer, in seconds.
 
@@ -194,7 +194,7 @@ def _answers(door: str, group: bytes, timeout_s: float) -> Iterator[tuple[bytes,
 
     first = 0
     for _ in range(_MOST_ANSWERS):
-        text = _core.ask_status(door, group, first, timeout_s)
+        text = _core.request_status(door, group, first, timeout_s)
         try:
             answer = json.loads(text)
             following = answer["next"]

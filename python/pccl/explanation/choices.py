@@ -24,12 +24,12 @@ MOST_LINKS_SHOWN = 8
 ChosenBy: TypeAlias = Literal["", "request", "capsule", "tuning", "prediction"]
 # Reasons to choose an algorithm that is not predicted to be the fastest.
 REASONS = {
-    "request": "PCCL_ALGORITHM, or the call, asks for {chosen}",
+    "request": "PCCL_ALGORITHM, or the call, requests {chosen}",
     "capsule": "{chosen} was loaded for this size",
     "tuning": "pccl tune measured {chosen} as the fastest",
     "prediction": "the difference is too small to count on",
 }
-# A rank knows only its own lengths in these collectives, so one algorithm serves all lengths.
+# A rank has only its own lengths in these collectives, so one algorithm serves all lengths.
 ONE_CHOICE = ("all_to_all",)
 
 

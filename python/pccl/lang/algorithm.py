@@ -210,12 +210,12 @@ class Algorithm:
         """
         name = name or self.function.__name__
         about = About(name, author, licence, note, sizes, self.protocol)
-        asked = self.ranks if ranks is None else ranks
-        if asked is None or isinstance(asked, int):
-            return self._built(asked, about, instances, parameters)
+        requested = self.ranks if ranks is None else ranks
+        if requested is None or isinstance(requested, int):
+            return self._built(requested, about, instances, parameters)
         return Capsule.join(
             self._one_of_several(number, about, instances, parameters)
-            for number in numbers_of(asked)
+            for number in numbers_of(requested)
         )
 
     def _one_of_several(
@@ -263,7 +263,7 @@ class Algorithm:
         name = self.function.__name__
         count = self.ranks if ranks is None else ranks
         if not isinstance(count, int):
-            raise InvalidArgumentError(f"{name} is for {self._numbers}: say build(ranks=...)")
+            raise InvalidArgumentError(f"{name} is for {self._numbers}: pass build(ranks=...)")
         if count not in (self.ranks if isinstance(self.ranks, tuple) else (self.ranks or count,)):
             raise InvalidArgumentError(f"{name} is for {self._numbers}, not {count}")
         chunks = self.chunks if isinstance(self.chunks, int) else self.chunks(count)

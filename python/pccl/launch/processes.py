@@ -285,7 +285,7 @@ def _held_port() -> socket.socket:
         else:
             return held
     raise UnavailableError(
-        f"ranks cannot meet: this host has no loopback address ({'; '.join(faults)}); "
+        f"ranks cannot connect: this host has no loopback address ({'; '.join(faults)}); "
         "bring the interface lo up"
     )
 

@@ -53,7 +53,7 @@ def run_script(
         _drop_output()
         code = 128 + signal.SIGPIPE
     if report:
-        _tell(report)
+        _report(report)
     return code
 
 
@@ -97,12 +97,12 @@ def _wait_for_all(started: RankProcesses, grace: float) -> tuple[int, str]:
 def _wait_while_any_goes_on(started: RankProcesses, _grace: float) -> tuple[int, str]:
     """Wait until all ranks have ended, and report failures; return the code and a text."""
 
-    def tell(end: End) -> bool:
+    def show(end: End) -> bool:
         if end.is_failure:
-            _tell(_named(end) + ("; the others go on" if started.running else ""))
+            _report(_named(end) + ("; the others go on" if started.running else ""))
         return False
 
-    started.wait(math.inf, tell)
+    started.wait(math.inf, show)
     failed = [end for end in started.ends if end.is_failure]
     return (failed[0].code if started.ends[-1].is_failure else 0), ""
 
@@ -131,7 +131,7 @@ def _fate_of_others(started: RankProcesses, grace: float) -> str:
     return f"; {who} {'were' if len(left) > 1 else 'was'} ended {grace:g} s later"
 
 
-def _tell(text: str) -> None:
+def _report(text: str) -> None:
     with contextlib.suppress(OSError):
         print(f"pccl run: {text}", file=sys.stderr, flush=True)
 

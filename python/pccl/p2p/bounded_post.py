@@ -58,7 +58,7 @@ def post(url: str, body: bytes, *, seconds: float, most_bytes: int) -> bytes:
         answer = connection.getresponse()
         text = answer.read(most_bytes + 1)
     except TimeoutError as error:
-        raise TimeoutError(f"nothing whole came in {seconds:g} s") from error
+        raise TimeoutError(f"no complete answer arrived in {seconds:g} s") from error
     finally:
         plain.close()
     if answer.status // 100 != 2:

@@ -103,7 +103,7 @@ class KeyStore(Protocol):
 
 
 @contextlib.contextmanager
-def _told_as_unavailable() -> Iterator[None]:
+def _raised_as_unavailable() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
@@ -144,7 +144,7 @@ class TorchStore:
             The store is not reachable; torch's error is the ``__cause__``.
         """
         name = self._prefix + key
-        with _told_as_unavailable():
+        with _raised_as_unavailable():
             self._store.set(name, value)
             # A TCPStore sends a value without waiting for an answer, even if its server has exited.
             self._store.check([name])
@@ -168,7 +168,7 @@ class TorchStore:
             The store is not reachable; torch's error is the ``__cause__``.
         """
         name = self._prefix + key
-        with _told_as_unavailable():
+        with _raised_as_unavailable():
             return bytes(self._store.get(name)) if self._store.check([name]) else None
 
     def keys(self) -> list[str]:
@@ -184,7 +184,7 @@ class TorchStore:
         UnavailableError
             The store is not reachable; torch's error is the ``__cause__``.
         """
-        with _told_as_unavailable():
+        with _raised_as_unavailable():
             names = [str(name) for name in self._store.list_keys()]
         return sorted(
             name.removeprefix(self._prefix) for name in names if name.startswith(self._prefix)
@@ -203,7 +203,7 @@ class TorchStore:
         UnavailableError
             The store is not reachable; torch's error is the ``__cause__``.
         """
-        with _told_as_unavailable():
+        with _raised_as_unavailable():
             self._store.delete_key(self._prefix + key)
 
 

@@ -82,7 +82,9 @@ class EtcdStore:
             )
         self._endpoint = endpoint.rstrip("/")
         self._timeout = min(timeout, _LONGEST_TIMEOUT)
-        self._gateway = EtcdGateway(self._endpoint, prefix, lambda *asked: self._ask(*asked))
+        self._gateway = EtcdGateway(
+            self._endpoint, prefix, lambda *requested: self._ask(*requested)
+        )
         self._lease = lease
         self._lock = threading.Lock()  # guards the members below; no request is made under it
         self._lease_id: str | None = None

@@ -90,7 +90,7 @@ class EtcdGateway:
         """Create a lease of some seconds, and return its id."""
         granted = self._ask("lease/grant", {"TTL": math.ceil(seconds)}).get("ID")
         if not isinstance(granted, str | int):
-            raise self._unavailable("answers lease/grant with what is no lease")
+            raise self._unavailable("answers lease/grant without a lease")
         return str(granted)
 
     def renew(self, lease: str) -> bool:
@@ -99,7 +99,7 @@ class EtcdGateway:
         try:
             return int(answer.get("TTL", 0)) > 0
         except (AttributeError, TypeError, ValueError) as error:
-            raise self._unavailable("answers lease/keepalive with what is no lease") from error
+            raise self._unavailable("answers lease/keepalive without a lease") from error
 
     def revoke(self, lease: str) -> None:
         """End a lease and delete its keys."""
@@ -117,20 +117,20 @@ class EtcdGateway:
         answer = self._ask("kv/txn", {"compare": compare, "success": [then]})
         succeeded = answer.get("succeeded", False)
         if "header" not in answer or not isinstance(succeeded, bool):
-            raise self._unavailable("answers kv/txn with what is no outcome")
+            raise self._unavailable("answers kv/txn without an outcome")
         return succeeded
 
     def _range(self, wanted: dict[str, Any]) -> list[dict[str, Any]]:
         pairs = self._ask("kv/range", wanted).get("kvs", [])
         if not isinstance(pairs, list) or not all(isinstance(pair, dict) for pair in pairs):
-            raise self._unavailable("answers kv/range with what is no list of pairs")
+            raise self._unavailable("answers kv/range without a list of pairs")
         return pairs
 
     def _decoded(self, text: object) -> bytes:
         if isinstance(text, str):
             with contextlib.suppress(ValueError):
                 return base64.b64decode(text, validate=True)
-        raise self._unavailable("answers what is not base64")
+        raise self._unavailable("answers with text that is not base64")
 
     def _unavailable(self, what: str) -> UnavailableError:
         return UnavailableError(f"etcd at {self._endpoint} {what}")
@@ -153,7 +153,7 @@ def ask(endpoint: str, method: str, question: dict[str, Any], timeout: float) ->
     except (OSError, http.client.HTTPException, ValueError, RecursionError) as error:
         raise UnavailableError(f"{where} does not answer {method}: {error}") from error
     if not isinstance(answer, dict):
-        raise UnavailableError(f"{where} answers {method} with what is no object")
+        raise UnavailableError(f"{where} answers {method} with JSON that is no object")
     return answer
 
 

@@ -43,7 +43,7 @@ def _noting_process(init: Callable[..., None]) -> Callable[..., None]:
 
 def _asking_process(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
-    def asking(self: Any, *arguments: Any, **options: Any) -> Any:
+    def requesting(self: Any, *arguments: Any, **options: Any) -> Any:
         if self._made_in == os.getpid():
             return method(self, *arguments, **options)
         if method.__name__ == "close":
@@ -51,4 +51,4 @@ def _asking_process(method: Callable[..., Any]) -> Callable[..., Any]:
         what = type(self).__name__
         raise UnavailableError(f"this {what} is of the process that this one was forked from")
 
-    return asking
+    return requesting

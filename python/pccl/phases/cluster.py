@@ -73,14 +73,14 @@ class Cluster:
     def __init__(self, description: Mapping[str, object], *, name: str = "cluster") -> None:
         self._description, self._name = description, name
         self._controller = Controller(json.dumps(description), name)
-        told = self._controller.description
-        self._phases = {each["name"]: each["links"] for each in told["phases"]}
-        self._ranks = len(told["devices"])
-        self._switches = [each["name"] for each in told["switches"]]
-        self._has_addresses = any(each["host"] for each in told["switches"])
+        reported = self._controller.description
+        self._phases = {each["name"]: each["links"] for each in reported["phases"]}
+        self._ranks = len(reported["devices"])
+        self._switches = [each["name"] for each in reported["switches"]]
+        self._has_addresses = any(each["host"] for each in reported["switches"])
         self._network = PhaseNetwork(
             self._ranks,
-            [(each["name"], list(each["links"]), each["forward"]) for each in told["phases"]],
+            [(each["name"], list(each["links"]), each["forward"]) for each in reported["phases"]],
             has_hosts=self.has_addresses,
         )
 
@@ -147,21 +147,21 @@ class Cluster:
         UnavailableError
             Another thread switches or reads the cluster.
         """
-        told = self._controller.plan(source or "", target)
-        lost, moved = told["lost"], told["moved"]
+        reported = self._controller.plan(source or "", target)
+        lost, moved = reported["lost"], reported["moved"]
         before = self._phases.get(source or "", ())
         return Plan(
             source=source or "",
             target=target,
             switches=Table(
                 SwitchPlan(each["name"], each["remove"], each["add"], each["xml"])
-                for each in told["switches"]
+                for each in reported["switches"]
             ),
             kept=tuple(link for link in before if link not in {*lost, *moved}),
             moved=moved,
             lost=lost,
-            gained=told["gained"],
-            seconds=told["seconds"],
+            gained=reported["gained"],
+            seconds=reported["seconds"],
         )
 
     def switch(

@@ -34,15 +34,15 @@ def read_cluster_file(path: Path) -> dict[str, Any]:
     content = given_file.bytes_of(path, _MOST_BYTES)
     try:
         text = content.decode()
-        told = json.loads(text) if path.suffix == ".json" else _read_yaml(text, path)
+        reported = json.loads(text) if path.suffix == ".json" else _read_yaml(text, path)
     except (ValueError, RecursionError) as error:
         if isinstance(error, InvalidArgumentError):
             raise
         reason = " ".join(str(error).split())
         raise InvalidArgumentError(f"{path}: cannot be read: {reason}") from None
-    if not isinstance(told, dict) or not all(isinstance(key, str) for key in told):
+    if not isinstance(reported, dict) or not all(isinstance(key, str) for key in reported):
         raise InvalidArgumentError(f"{path}: must be a mapping of keys to values")
-    return told
+    return reported
 
 
 def _read_yaml(text: str, path: Path) -> Any:

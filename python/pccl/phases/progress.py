@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Display of the progress of a switch of phases that takes longer than one second.
 
->>> def tell(progress):
+>>> def show(progress):
 ...     print(progress)
->>> cluster.switch("pairs", progress=tell)
+>>> cluster.switch("pairs", progress=show)
 pairs, 1.0 s: ocs0 prepared, ocs1 locking
 pairs, 1.4 s: ocs0 settling, ocs1 settling
 """
@@ -161,43 +161,44 @@ def _display() -> Any:
     return importlib.import_module("IPython.display")
 
 
-def _viewer_for(tell: Tell | None) -> contextlib.AbstractContextManager[Tell] | None:
-    if tell is not None:
-        return contextlib.nullcontext(tell)
+def _viewer_for(progress: Tell | None) -> contextlib.AbstractContextManager[Tell] | None:
+    if progress is not None:
+        return contextlib.nullcontext(progress)
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if getattr(shell, "kernel", None) is not None:
         return _Notebook()
     return _Terminal() if sys.stderr.isatty() else None
 
 
-def _progress_of(phase: str, seconds: float, told: _NetworkProgress) -> PhaseProgress:
+def _progress_of(phase: str, seconds: float, reported: _NetworkProgress) -> PhaseProgress:
     def state_of(each: _SwitchState) -> str:
         state = _WORDS[each["doing"]][each["done"]]
-        return "read back" if state == "read" and told["part"] != "prepare" else state
+        return "read back" if state == "read" and reported["part"] != "prepare" else state
 
     return PhaseProgress(
         phase,
-        told["part"],
+        reported["part"],
         seconds,
         Table(
-            SwitchProgress(each["name"], state_of(each), each["fault"]) for each in told["switches"]
+            SwitchProgress(each["name"], state_of(each), each["fault"])
+            for each in reported["switches"]
         ),
     )
 
 
 @contextlib.contextmanager
-def watched(phase: str, tell: Tell | None) -> Iterator[ProgressBoard | None]:
+def watched(phase: str, progress: Tell | None) -> Iterator[ProgressBoard | None]:
     """Yield the board for a transaction's progress; None if the progress is not displayed.
 
     Parameters
     ----------
     phase
         Target phase.
-    tell
+    progress
         Function that is called from a separate thread, about ten times per second, after the first
         second; None for a terminal or a notebook, if there is one.
     """
-    viewer = _viewer_for(tell)
+    viewer = _viewer_for(progress)
     if viewer is None:
         yield None
         return
@@ -222,9 +223,9 @@ def _show(
     began = time.monotonic()
     if over.wait(SOON_S):
         return
-    with viewer as tell:
+    with viewer as show:
         while True:
             is_over = over.wait(_PAUSE_S)
-            tell(_progress_of(phase, time.monotonic() - began, board.read()))
+            show(_progress_of(phase, time.monotonic() - began, board.read()))
             if is_over:
                 return

@@ -106,7 +106,7 @@ def rounds_of(steps: Iterable[Step]) -> dict[Step, int]:
     while waiting:
         moved = [clock.advance(place, lane) for place, lane in waiting.items()]
         if not any(moved):
-            raise ValueError("a step waits for what never comes")
+            raise ValueError("a step waits for data that no step sends")
         waiting = {place: lane for place, lane in waiting.items() if not clock.is_over(place, lane)}
     return {
         step: time

@@ -35,7 +35,7 @@ class Ranks(typing.Protocol):
     def take(self) -> tuple[list[tuple[typing.Any, ...]], int, int]:
         """Return the recording of this rank, as ``Communicator._take_timeline`` does."""
 
-    def tell_all(self, value: object) -> list[typing.Any]:
+    def gather_all(self, value: object) -> list[typing.Any]:
         """Return the values of all ranks, in rank order."""
 
     def send(self, x: NDArray[np.int64], peer: int) -> None: ...
@@ -57,7 +57,7 @@ class CommunicatorRanks:
         self.record = comm.record_timeline
         self.take = comm._take_timeline
 
-    def tell_all(self, value: object) -> list[typing.Any]:
+    def gather_all(self, value: object) -> list[typing.Any]:
         data = np.frombuffer(pickle.dumps(value), np.uint8)
         lengths = np.zeros(self.size, np.int64)
         self._comm.all_gather(lengths, np.array([data.size]))
@@ -89,10 +89,10 @@ class TorchRanks:
         self.record = backend.record_timeline
         self.take = backend._take_timeline
 
-    def tell_all(self, value: object) -> list[typing.Any]:
-        told: list[typing.Any] = [None] * self.size
-        self._dist.all_gather_object(told, value, self._group)
-        return told
+    def gather_all(self, value: object) -> list[typing.Any]:
+        reported: list[typing.Any] = [None] * self.size
+        self._dist.all_gather_object(reported, value, self._group)
+        return reported
 
     def send(self, x: NDArray[np.int64], peer: int) -> None:
         self._dist.send(self._tensor(x), group=self._group, tag=_TAG, group_dst=peer)

@@ -26,15 +26,17 @@ FIRST_TIME = 11  # index of the first time among the fields of a step
 def steps_of_all(ranks: Ranks) -> tuple[list[MeasuredStep], int, float]:
     """Return the steps of all ranks, the number of lost steps, and the clock error in seconds."""
     steps, lost, gpu_error = ranks.take()
-    clocks = ranks.tell_all(clock_name())
+    clocks = ranks.gather_all(clock_name())
     offset, error = _compared(ranks, clocks)
-    told = ranks.tell_all((steps, lost, offset, error + gpu_error))
-    moved = [(rank, step, shift) for rank, (some, _, shift, _) in enumerate(told) for step in some]
+    reported = ranks.gather_all((steps, lost, offset, error + gpu_error))
+    moved = [
+        (rank, step, shift) for rank, (some, _, shift, _) in enumerate(reported) for step in some
+    ]
     first = min((step[FIRST_TIME] - shift for _, step, shift in moved), default=0)
     return (
         [_named(rank, step, first + shift) for rank, step, shift in moved],
-        sum(each[1] for each in told),
-        max(each[3] for each in told) * 1e-9,
+        sum(each[1] for each in reported),
+        max(each[3] for each in reported) * 1e-9,
     )
 
 
@@ -74,9 +76,9 @@ def _compared(ranks: Ranks, clocks: list[str]) -> tuple[int, int]:
             pings = [_ping(ranks, rank) for _ in range(PINGS)]
             ranks.send(np.array(offset_and_error(pings)), rank)
     if ranks.rank in others:
-        told = np.zeros(2, np.int64)
-        ranks.recv(told, 0)
-        found = (int(told[0]), int(told[1]))
+        reported = np.zeros(2, np.int64)
+        ranks.recv(reported, 0)
+        found = (int(reported[0]), int(reported[1]))
     return found
 
 

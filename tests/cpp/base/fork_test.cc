@@ -17,7 +17,7 @@ using fakes::ForkedChild;
 
 constexpr int kForks = 100;
 
-TEST(ForkMarkTest, TellsChildrenFromTheirParent) {
+TEST(ForkMarkTest, DistinguishesChildrenFromTheirParent) {
     const ForkMark mark;
     EXPECT_FALSE(mark.is_child());
     ForkedChild child([&] {

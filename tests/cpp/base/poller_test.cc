@@ -12,28 +12,28 @@ namespace {
 
 struct Flags {
     std::atomic<bool> is_over{false};
-    std::atomic<int> told{0};
+    std::atomic<int> reported{0};
 
     [[nodiscard]] Poller::Watched watched() {
-        return {.is_over = [this] { return is_over.load(); }, .notify = [this] { ++told; }};
+        return {.is_over = [this] { return is_over.load(); }, .notify = [this] { ++reported; }};
     }
     void await() const {
-        while (told == 0) ::sched_yield();
+        while (reported == 0) ::sched_yield();
     }
 };
 
-TEST(PollerTest, TellsOnceOfWhatIsOver) {
+TEST(PollerTest, ReportsAnEndOnce) {
     Flags flags;
     Poller poller({.name = "poller"});
     poller.watch(flags.watched());
-    EXPECT_EQ(flags.told, 0);
+    EXPECT_EQ(flags.reported, 0);
     flags.is_over = true;
     flags.await();
     Flags another;
     another.is_over = true;
     poller.watch(another.watched());
     another.await();
-    EXPECT_EQ(flags.told, 1);
+    EXPECT_EQ(flags.reported, 1);
 }
 
 TEST(PollerTest, WhatIsNotOverHoldsUpNothing) {
@@ -44,19 +44,19 @@ TEST(PollerTest, WhatIsNotOverHoldsUpNothing) {
     poller.watch(quick.watched());
     quick.is_over = true;
     quick.await();
-    EXPECT_EQ(stuck.told, 0);
+    EXPECT_EQ(stuck.reported, 0);
 }
 
 TEST(PollerTest, TheDestructorNotifiesOfAllInTheOrderOfCalls) {
-    std::vector<int> told;
+    std::vector<int> reported;
     {
         Poller poller({.name = "poller"});
         for (int i = 0; i < 100; ++i)
-            poller.watch(
-                {.is_over = [] { return false; }, .notify = [&told, i] { told.push_back(i); }});
+            poller.watch({.is_over = [] { return false; },
+                          .notify = [&reported, i] { reported.push_back(i); }});
     }
-    ASSERT_EQ(told.size(), 100U);
-    for (int i = 0; i < 100; ++i) EXPECT_EQ(told[static_cast<std::size_t>(i)], i);
+    ASSERT_EQ(reported.size(), 100U);
+    for (int i = 0; i < 100; ++i) EXPECT_EQ(reported[static_cast<std::size_t>(i)], i);
 }
 
 TEST(PollerTest, PreparesItsThreadFirst) {

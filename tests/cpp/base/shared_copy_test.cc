@@ -120,7 +120,7 @@ TEST_F(Copies, DoNotTryWhereItTakesVeryMuchLonger) {
     }
 }
 
-TEST_F(Copies, OfOneSizeSayNothingOfOthers) {
+TEST_F(Copies, OfOneSizeImplyNothingForOthers) {
     if (!kStreamsPastCaches) GTEST_SKIP() << "no streaming stores on this processor";
     clock_.take(std::chrono::microseconds(4), std::chrono::nanoseconds(300));
     copy(1);

@@ -30,7 +30,7 @@ Status wait_out(Deadline until) {
     return Status::timeout("slice over");
 }
 
-TEST(WaitInSlicesTest, SaysWhyNotOnceTheDeadlineHasPassed) {
+TEST(WaitInSlicesTest, ReturnsTheReasonOnceTheDeadlineHasPassed) {
     const Deadline deadline = Deadline::after(5 * kSlice);
     const Status late = wait_in_slices(deadline, kSlice, wait_out, never, nothing);
     EXPECT_EQ(late.code(), StatusCode::kTimeout);
@@ -47,7 +47,7 @@ TEST(WaitInSlicesTest, ASliceIsShorterThanTheWait) {
     EXPECT_TRUE(ended.is_ok()) << ended.to_string();
 }
 
-TEST(WaitInSlicesTest, EndsWhenWhatIsLookedAfterSaysSo) {
+TEST(WaitInSlicesTest, EndsWhenTheCheckFails) {
     const auto wait = [](Deadline) { return Status::timeout("not yet"); };
     const auto interrupted = [] { return Status::aborted("Ctrl-C"); };
     const Status ended = wait_in_slices(Deadline::never(), kSlice, wait, never, interrupted);

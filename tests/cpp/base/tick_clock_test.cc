@@ -6,7 +6,7 @@
 namespace pccl {
 namespace {
 
-TEST(TickClock, TellsTheTimeOfTheSystemClock) {
+TEST(TickClock, ReturnsTheTimeOfTheSystemClock) {
     TickClock::find_rate();
     TickClock clock;
     clock.refresh();

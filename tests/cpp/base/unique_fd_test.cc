@@ -71,16 +71,16 @@ TEST(UniqueFdTest, AChildTakesNothingOutOfAnEpollSet) {
 TEST(UniqueFdTest, AChildThatLivesOnKeepsNothingOpen) {
     auto pair = connected_pair();
     auto ready = connected_pair();
-    const int told = ::dup(ready[0].get());
+    const int reported = ::dup(ready[0].get());
     ForkedChild child([&] {
-        [[maybe_unused]] const auto written = ::write(told, "x", 1);
+        [[maybe_unused]] const auto written = ::write(reported, "x", 1);
         return ::pause();
     });
     char byte = 0;
     ASSERT_EQ(::read(ready[1].get(), &byte, 1), 1);
     pair[0].reset();
     EXPECT_TRUE(has_ended(pair[1]));
-    ::close(told);
+    ::close(reported);
 }
 
 TEST(UniqueFdTest, TheNumberStaysTakenInAChildUntilItIsClosed) {

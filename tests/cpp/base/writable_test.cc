@@ -28,7 +28,7 @@ class WritableTest : public testing::Test {
     std::span<std::byte> memory_;
 };
 
-TEST_F(WritableTest, TellsWhatCanBeWritten) {
+TEST_F(WritableTest, ReturnsTheWritableMemory) {
     EXPECT_TRUE(is_writable(memory_.first(2 * kPage)));
     EXPECT_FALSE(is_writable(memory_.last(kPage)));
     EXPECT_FALSE(is_writable(memory_.last(1)));

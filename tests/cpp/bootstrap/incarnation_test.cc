@@ -209,9 +209,9 @@ TEST_F(IncarnationTest, WhoIsSlowJoinsTheGroupThatHasItNotTheNext) {
     Process& slow = start(1);
     const auto store = std::make_shared<StoreOfProcess>(store_, slow);
     std::latch is_open(1);
-    store->before = [&, asks = 0](const std::string& key) mutable {
+    store->before = [&, requests = 0](const std::string& key) mutable {
         // It asks for it once before it answers.
-        if (key.ends_with("/roster/0") && ++asks == 2) is_open.wait();
+        if (key.ends_with("/roster/0") && ++requests == 2) is_open.wait();
     };
     std::optional<Result<Met>> first;
     std::optional<Result<Met>> second;
@@ -299,14 +299,14 @@ TEST_F(IncarnationTest, ARankThatEndedInAnEarlierAttemptIsWaitedFor) {
     EXPECT_EQ(met.status().peer(), 1);
 }
 
-TEST_F(IncarnationTest, WhoWaitsInVainIsToldWhoMetBefore) {
+TEST_F(IncarnationTest, TimeoutNamesTheEarlierGroup) {
     expect_that_all_meet(2);
     begin_attempt();
     const auto met = join(start(1), 2, std::chrono::milliseconds(300));
     EXPECT_EQ(met.status().code(), StatusCode::kTimeout);
     EXPECT_EQ(met.status().peer(), 0);
     EXPECT_THAT(met.status().message(), AllOf(HasSubstr("rank 0 has not joined"),
-                                              HasSubstr("a group of 2 met here before")));
+                                              HasSubstr("a group of 2 formed here before")));
 }
 
 TEST_F(IncarnationTest, AnotherRankZeroIsNamedToTheFirst) {
@@ -322,10 +322,10 @@ TEST_F(IncarnationTest, AnotherRankZeroIsNamedToTheFirst) {
     static_cast<void>(join(start(0), 2, std::chrono::milliseconds(1)));
     waiting.join();
     EXPECT_EQ(met->status().code(), StatusCode::kMismatch);
-    EXPECT_THAT(met->status().message(), HasSubstr("another process has come as rank 0"));
+    EXPECT_THAT(met->status().message(), HasSubstr("another process has joined as rank 0"));
 }
 
-TEST_F(IncarnationTest, RanksThatWantGroupsOfDifferentSizesAreTold) {
+TEST_F(IncarnationTest, GroupsOfDifferentSizesAreAMismatch) {
     Process& root = start(0);
     std::thread other([&] { static_cast<void>(join(root, 2, std::chrono::seconds(2))); });
     const auto met = join(start(1), 3);

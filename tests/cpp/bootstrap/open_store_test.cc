@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(OpenStoreTest, MalformedUrlsSayWhatWouldBeRight) {
+TEST(OpenStoreTest, ErrorsOfMalformedUrlsNameTheRightForm) {
     for (const char* const url : {"", "tcp://", "tcp://host", "tcp://:29500", "tcp://host:0",
                                   "tcp://host:65536", "tcp://host:12x", "tcp://fd00::1:29500",
                                   "http://host:1", "file://relative", "127.0.0.1:29500"}) {

@@ -27,7 +27,7 @@ TEST_F(AwaitTest, EndsWithTheNameOfWhoIsLost) {
     EXPECT_EQ(found.status().peer(), 1);
 }
 
-TEST_F(AwaitTest, WhatARankToldBeforeItLeftStillCounts) {
+TEST_F(AwaitTest, AnEntryOfARankThatLeftStillCounts) {
     rendezvous_.lost = [this](auto, Rank awaited) {
         EXPECT_TRUE(store_.set("key", "told").is_ok());
         return Status::peer_lost(awaited, "it has left");

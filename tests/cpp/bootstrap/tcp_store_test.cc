@@ -99,7 +99,7 @@ TEST(TcpStoreTest, JoiningBeforeRankZeroHostsWaitsForIt) {
     late.join();
 }
 
-TEST(TcpStoreTest, WhenRankZeroLeavesTheOthersAreTold) {
+TEST(TcpStoreTest, WhenRankZeroLeavesTheOthersAreNotified) {
     auto first = TcpStore::host({"127.0.0.1", 0}, test_deadline()).value();
     auto second = TcpStore::join(first->location(), test_deadline()).value();
     first.reset();

@@ -138,7 +138,7 @@ TEST_F(ExchangeOfManyTest, AGathererWhoseTextCannotBeReadIsBlamed) {
     const Status status = met[0]->status();
     EXPECT_EQ(status.code(), StatusCode::kPeerLost);
     EXPECT_EQ(status.peer(), 16);
-    EXPECT_THAT(status.message(), HasSubstr("rank 16 publishes what cannot be read"));
+    EXPECT_THAT(status.message(), HasSubstr("rank 16 publishes an entry that cannot be read"));
 }
 
 TEST_F(ExchangeOfManyTest, MalformedBytesAreBlamedOnTheirSender) {
@@ -149,7 +149,7 @@ TEST_F(ExchangeOfManyTest, MalformedBytesAreBlamedOnTheirSender) {
         const Status status = met->status();
         EXPECT_EQ(status.code(), StatusCode::kPeerLost);
         EXPECT_EQ(status.peer(), 21);
-        EXPECT_THAT(status.message(), HasSubstr("rank 21 publishes what cannot be read"));
+        EXPECT_THAT(status.message(), HasSubstr("rank 21 publishes an entry that cannot be read"));
     }
 }
 

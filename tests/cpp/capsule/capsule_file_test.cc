@@ -63,7 +63,7 @@ TEST(CapsuleFileTest, OfOneNumberOfRanksItIsTheCapsulesBytes) {
     EXPECT_EQ(read.only()->file_digest(), ring.digest());
 }
 
-TEST(CapsuleFileTest, GroupsKnowAProgramByTheDigestOfItsFile) {
+TEST(CapsuleFileTest, GroupsIdentifyAProgramByTheDigestOfItsFile) {
     const CapsuleFile file = rings({2, 3});
     const VerifiedCapsule part = file.for_ranks(3).value();
     EXPECT_EQ(part.file_digest(), file.digest());
@@ -73,7 +73,7 @@ TEST(CapsuleFileTest, GroupsKnowAProgramByTheDigestOfItsFile) {
     EXPECT_EQ(CapsuleFile(part).only()->file_digest(), ring_of(3).digest());
 }
 
-TEST(CapsuleFileTest, WhatIsAskedForIsProvenAlone) {
+TEST(CapsuleFileTest, OnlyTheRequestedProgramIsProven) {
     Schedule wrong = star(3);
     wrong.programs[0].lanes[0].pop_back();
     const CapsuleFile right = CapsuleFile::of({capsule_of(star(2)), capsule_of(star(3))}).value();
@@ -87,7 +87,7 @@ TEST(CapsuleFileTest, WhatIsAskedForIsProvenAlone) {
 }
 
 // A manifest of three ranks before the programs of four.
-TEST(CapsuleFileTest, AProgramForOtherRanksThanItsManifestSaysIsRefused) {
+TEST(CapsuleFileTest, AProgramForOtherRanksThanInItsManifestIsRefused) {
     const std::string lie = file_of(ring_of(3).manifest(), program_bytes(ring_of(4).schedule()), 2);
     const CapsuleFile file = CapsuleFile::parse(around({ring_of(2).bytes(), lie}, "2..3")).value();
     EXPECT_THAT(file.for_ranks(3).status().message(), StartsWith("for 3 ranks: "));
@@ -115,7 +115,7 @@ TEST(CapsuleFileTest, ProgramsOfUnlikeDescriptionsAreRefused) {
     };
     const Schedule ring = generated("ring", schedule::CollectiveKind::kAllReduce, 3);
     EXPECT_EQ(refusal({.name = "other"}, ring),
-              "capsule mine: its capsules for 2 and 3 ranks say different things at \"name\"");
+              "capsule mine: its capsules for 2 and 3 ranks differ at \"name\"");
     EXPECT_THAT(refusal({.name = "mine", .author = "Ada"}, ring), HasSubstr("at \"author\""));
     EXPECT_THAT(refusal({.name = "mine", .licence = "MIT"}, ring), HasSubstr("at \"licence\""));
     EXPECT_THAT(refusal({.name = "mine", .note = "n"}, ring), HasSubstr("at \"note\""));
@@ -146,12 +146,13 @@ TEST(CapsuleFileTest, EveryTruncationAndEveryFlippedBitIsRefused) {
 TEST(CapsuleFileTest, IsWrittenInOneWay) {
     const CapsuleFile file = rings({2, 3});
     const std::string inside = ring_of(2).bytes() + ring_of(3).bytes();
-    EXPECT_THAT(why_not(file_of(file.manifest() + " ", inside, 3)), HasSubstr("something else"));
+    EXPECT_THAT(why_not(file_of(file.manifest() + " ", inside, 3)),
+                HasSubstr("its manifest differs"));
     std::string bytes = concat("pccl-capsule 3 0", file.manifest().size(), " ", inside.size(), "\n",
                                file.manifest(), inside);
     const sys::Digest digest = sys::sha256(bytes);
     bytes.append(reinterpret_cast<const char*>(digest.data()), digest.size());
-    EXPECT_THAT(why_not(bytes), HasSubstr("in the one way"));
+    EXPECT_THAT(why_not(bytes), HasSubstr("not in the canonical form"));
 }
 
 TEST(CapsuleFileTest, HugeClaimsAreRefusedAtOnce) {
@@ -160,7 +161,7 @@ TEST(CapsuleFileTest, HugeClaimsAreRefusedAtOnce) {
     const std::string many = file_of(manifest.dump(1) + "\n", "", 2);
     EXPECT_THAT(why_not(around({ring_of(2).bytes(), many}, "2 1000000000")),
                 HasSubstr("ranks is 1000000000"));
-    EXPECT_THAT(why_not("pccl-capsule 3 1000000 99999999999\n"), HasSubstr("how long"));
+    EXPECT_THAT(why_not("pccl-capsule 3 1000000 99999999999\n"), HasSubstr("lacks the lengths"));
     EXPECT_THAT(why_not(around({"pccl-capsule 1 1000000 33554432\n"}, "2")),
                 HasSubstr("it is truncated"));
 }

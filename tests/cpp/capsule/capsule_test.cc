@@ -55,7 +55,7 @@ TEST(CapsuleTest, OtherBytesThanThoseInUseAreProven) {
     EXPECT_THAT(why_no_capsule(changed), HasSubstr("digest"));
 }
 
-TEST(CapsuleTest, DigestsTellProgramsAndNamesApart) {
+TEST(CapsuleTest, DigestsDistinguishProgramsAndNames) {
     const Schedule ring = generated("ring", CollectiveKind::kAllReduce, 4);
     const VerifiedCapsule one = capsule_of(ring);
     EXPECT_EQ(one.digest(), capsule_of(ring).digest());

@@ -25,7 +25,7 @@ using testing::file_of;
 using testing::generated;
 using ::testing::HasSubstr;
 
-TEST(CapsuleTest, KeepsWhatItsAuthorSays) {
+TEST(CapsuleTest, KeepsTheTextsOfItsAuthor) {
     const CapsuleDescription description{.name = "star3",
                                          .author = "Ada \"of\" Lovelace, \u00c5bo",
                                          .licence = "Apache-2.0",
@@ -39,7 +39,7 @@ TEST(CapsuleTest, KeepsWhatItsAuthorSays) {
     EXPECT_EQ(json::parse(again.manifest())["sizes"], "1MB..");
 }
 
-TEST(CapsuleTest, SaysHowItsMessagesTravelBetweenGpusOnlyWhereItsAuthorDid) {
+TEST(CapsuleTest, HasAProtocolOnlyWhereItsAuthorSetIt) {
     const Schedule star = schedule::testing::star(3);
     const VerifiedCapsule without = capsule_of(star);
     EXPECT_FALSE(json::parse(without.manifest()).contains("protocol"));
@@ -57,7 +57,7 @@ TEST(CapsuleTest, SaysHowItsMessagesTravelBetweenGpusOnlyWhereItsAuthorDid) {
 }
 
 // The star sends all to rank 0, which adds them one by one.
-TEST(CapsuleTest, ManifestSaysInWhichOrderContributionsAreAdded) {
+TEST(CapsuleTest, ManifestHasTheOrderOfAdditions) {
     const json manifest = json::parse(capsule_of(schedule::testing::star(4)).manifest());
     EXPECT_EQ(manifest["sums"], json::parse(R"([{"chunks": "0..0", "order": "((0+1)+2)+3"}])"));
     EXPECT_EQ(manifest["rounds"], 2);
@@ -78,7 +78,7 @@ TEST(CapsuleTest, RingIsSummedAlongTheRing) {
 TEST(CapsuleTest, ManifestThatLiesIsRefused) {
     const VerifiedCapsule capsule = capsule_of(schedule::testing::star(3));
     EXPECT_THAT(why_no_capsule(with(capsule, "rounds", 1)), HasSubstr("at \"rounds\""));
-    EXPECT_THAT(why_no_capsule(with(capsule, "extra", 1)), HasSubstr("something else"));
+    EXPECT_THAT(why_no_capsule(with(capsule, "extra", 1)), HasSubstr("its manifest differs"));
     EXPECT_THAT(why_no_capsule(with(capsule, "root", 7)), HasSubstr("root is 7"));
     EXPECT_THAT(why_no_capsule(with(capsule, "collective", "all_dance")), HasSubstr("all_dance"));
     EXPECT_THAT(why_no_capsule(with(capsule, "sizes", "many")), HasSubstr("no range of sizes"));

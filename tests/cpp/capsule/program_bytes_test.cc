@@ -85,7 +85,8 @@ TEST(CapsuleTest, HugeClaimsAreRefusedAtOnce) {
                 HasSubstr("ranks is 1000000000"));
     EXPECT_THAT(why_no_capsule(with(capsule, "chunks", 2'000'000'000)), HasSubstr("chunks is"));
     EXPECT_THAT(why_no_capsule(with(capsule, "slots", 1'000'000)), HasSubstr("slots is"));
-    EXPECT_THAT(why_no_capsule("pccl-capsule 1 1000000 99999999999\n"), HasSubstr("how long"));
+    EXPECT_THAT(why_no_capsule("pccl-capsule 1 1000000 99999999999\n"),
+                HasSubstr("lacks the lengths"));
     EXPECT_THAT(why_no_capsule(file_of(std::string(100'000, '['), "")),
                 HasSubstr("no JSON object"));
     // A lane count without lanes, and one lane of many steps for 65536 ranks.

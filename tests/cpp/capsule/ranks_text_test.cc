@@ -24,7 +24,7 @@ using testing::file_of;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-TEST(CapsuleFileTest, ManifestSaysForHowManyRanksItIs) {
+TEST(CapsuleFileTest, ManifestHasTheNumberOfRanks) {
     const json manifest = json::parse(rings({2, 3, 4, 8}).manifest());
     EXPECT_EQ(manifest, json::parse(R"({"author": "", "collective": "all_reduce", "licence": "",
         "name": "mine", "note": "", "ranks": "2..4 8", "root": 0, "sizes": ".."})"));
@@ -32,7 +32,7 @@ TEST(CapsuleFileTest, ManifestSaysForHowManyRanksItIs) {
     EXPECT_EQ(ranks_text({3}), "3");
 }
 
-TEST(CapsuleFileTest, SaysForHowManyRanksItIsWhereThereIsNoProgram) {
+TEST(CapsuleFileTest, NamesTheNumbersOfRanksWhereThereIsNoProgram) {
     const CapsuleFile file = rings({2, 3, 8});
     EXPECT_FALSE(file.has(4));
     EXPECT_TRUE(file.has(8));
@@ -55,7 +55,7 @@ TEST(CapsuleFileTest, ListsOfRanksThatAreNotThoseOfTheProgramsAreRefused) {
     EXPECT_THAT(why_not(around({}, "")), HasSubstr("has capsules for 0"));
 }
 
-TEST(CapsuleFileTest, AFileSaysForHowManyRanksItIsBeforeItIsProven) {
+TEST(CapsuleFileTest, NumbersOfRanksAreReadBeforeTheProof) {
     const std::string path = ::testing::TempDir() + concat("stated_ranks_", ::getpid());
     std::ofstream(path, std::ios::binary) << file_of(capsule_of(star(3)).manifest(), "no programs");
     const CapsuleFile file = CapsuleFile::read(path).value();

@@ -85,7 +85,7 @@ TEST_F(AuditLogTest, KeepsWhatWasDoneUntilItCanBeWritten) {
     ASSERT_TRUE(log.add(kEvent).is_ok());
     {
         const SizeLimit full(size() + 20);
-        EXPECT_THAT(log.add_done(R"({"event":"end"})").message(), HasSubstr("lacks what was done"));
+        EXPECT_THAT(log.add_done(R"({"event":"end"})").message(), HasSubstr("lacks this change"));
         EXPECT_FALSE(log.add(kEvent).is_ok());  // nothing new before it
         EXPECT_THAT(log.lines(), SizeIs(2));
     }

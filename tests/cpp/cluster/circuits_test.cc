@@ -15,7 +15,7 @@ TEST(CircuitsTest, ChangesOnlyWhatDiffers) {
     EXPECT_TRUE(change_between({{1, 2}}, {{1, 2}}).is_empty());
 }
 
-TEST(CircuitsTest, KnowsAChangeThatIsHalfDone) {
+TEST(CircuitsTest, RecognizesAChangeThatIsHalfDone) {
     const Circuits from = {{1, 2}, {2, 3}};
     const Circuits to = {{1, 3}, {2, 2}};
     for (const Circuits& half : {Circuits{}, Circuits{{1, 2}}, Circuits{{1, 2}, {2, 2}}, from, to})

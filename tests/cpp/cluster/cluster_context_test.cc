@@ -113,7 +113,7 @@ TEST_F(ClusterTest, InheritsNothingFromTheDark) {
     EXPECT_EQ(cluster->inherit(options).status().code(), StatusCode::kAborted);
 }
 
-TEST(PlanTest, SaysWhatChangesAndWhatGoesDark) {
+TEST(PlanTest, ListsTheChangesAndThePortsThatGoDark) {
     Description of = description();
     of.switches[0].is_in_process = false;
     of.switches[0].settle = std::chrono::milliseconds(25);
@@ -132,7 +132,7 @@ TEST(PlanTest, SaysWhatChangesAndWhatGoesDark) {
     EXPECT_NEAR(plan->estimate.count(), 0.031, 1e-9);
 }
 
-TEST(PlanTest, KnowsALinkThatOnlyMoves) {
+TEST(PlanTest, RecognizesALinkThatOnlyMoves) {
     const Description of = parse_cluster_file(R"({
         "switches": [{"name": "a"}], "devices": [{"ports": {"a": [1, 2]}}, {"ports": {"a": [3, 4]}}],
         "phases": {"one": {"links": [[0, 1]]}, "two": {"links": [[0, 1], [0, 1]]},

@@ -101,7 +101,7 @@ TEST(ClusterFileTest, ReadsAddresses) {
             << address;
 }
 
-TEST(ClusterFileTest, WantsAPinnedHostKeyUnlessItIsToldOtherwise) {
+TEST(ClusterFileTest, RequiresAPinnedHostKeyByDefault) {
     const std::string_view address = R"(, "key_file": "k", "address": "netconf://a@h")";
     EXPECT_THAT(refusal(with_switch(address)),
                 StartsWith("c.yaml: switches[0].host_key: must be SHA256: and 43 characters"));
@@ -113,15 +113,15 @@ TEST(ClusterFileTest, WantsAPinnedHostKeyUnlessItIsToldOtherwise) {
 
 TEST(ClusterFileTest, NamesTheKeyThatWasMeant) {
     EXPECT_EQ(refusal(with_switch(R"(, "adress": "netconf://a@h")")),
-              "c.yaml: switches[0].adress: is no key that is known here; did you mean address?");
+              "c.yaml: switches[0].adress: is no known key; did you mean address?");
     EXPECT_EQ(refusal(R"({"phasen": {}})"),
-              "c.yaml: phasen: is no key that is known here; did you mean phases?");
-    EXPECT_EQ(refusal(R"({"a\u009bb\u202ec": {}})"), "c.yaml: a?b?c: is no key that is known here");
+              "c.yaml: phasen: is no known key; did you mean phases?");
+    EXPECT_EQ(refusal(R"({"a\u009bb\u202ec": {}})"), "c.yaml: a?b?c: is no known key");
     EXPECT_EQ(refusal(R"({"devices": [{"ports": {"fabrik": 1}}]})"),
-              "c.yaml: devices[0].ports: names a switch that there is not; did you mean fabric?");
+              "c.yaml: devices[0].ports: names a switch that does not exist; did you mean fabric?");
 }
 
-TEST(ClusterFileTest, SaysWhereAndWhatWouldBeRight) {
+TEST(ClusterFileTest, NamesThePlaceAndTheRightForm) {
     EXPECT_EQ(refusal("{"), "c.yaml: is no JSON, or nested deeper than 8");
     EXPECT_EQ(refusal("[[[[[[[[[[]]]]]]]]]]"), "c.yaml: is no JSON, or nested deeper than 8");
     EXPECT_EQ(refusal("[]"), "c.yaml: must be a mapping of keys to values");

@@ -33,7 +33,7 @@ TEST_F(CommandsTest, CommandsOneSwitchByItself) {
     EXPECT_EQ(ocs().running(), kRingOfThree);
 }
 
-TEST_F(CommandsTest, KnowsThePhaseThatCommandsLeadTo) {
+TEST_F(CommandsTest, RecognizesThePhaseThatCommandsLeadTo) {
     go_to("star");
     for (const Command& each :
          {Command::disconnect(11), Command::cross_connect(2, 3), Command::cross_connect(3, 1)})
@@ -70,7 +70,7 @@ TEST_F(CommandsTest, RefusesACommandThatIsNoneForTheSwitch) {
         return called(name).command(command).message();
     };
     EXPECT_EQ(refusal("ocs", Command::join_vlan(1, 105)),
-              "switch ocs: cannot be told to port 1 to VLAN 105, as it is optical: it takes "
+              "switch ocs: does not accept port 1 to VLAN 105, as it is optical: it takes "
               "cross_connect and disconnect");
     EXPECT_THAT(refusal("vlans", Command::enable(5)), HasSubstr("it takes join_vlan and disable"));
     EXPECT_THAT(refusal("ports", Command::cross_connect(7, 8)),

@@ -61,7 +61,7 @@ class FakeStream final : public netconf::ByteStream {
         reader_.add(bytes);
         for (auto message = reader_.next(); message.is_ok() && message->has_value() && !has_ended_;
              message = reader_.next())
-            hear(**message);
+            receive(**message);
         return bytes.size();
     }
     Result<std::size_t> read_some(std::span<char> into) override {
@@ -75,7 +75,7 @@ class FakeStream final : public netconf::ByteStream {
     [[nodiscard]] sys::Interest interest() const override { return {}; }
 
    private:
-    void hear(const std::string& message) {
+    void receive(const std::string& message) {
         pugi::xml_document document;
         document.load_string(message.c_str());
         const pugi::xml_node root = document.document_element();

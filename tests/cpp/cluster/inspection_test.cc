@@ -36,7 +36,7 @@ TEST_F(ClusterTest, ReadsAnewWhereASessionHasEnded) {
     EXPECT_TRUE(inspection.switches[1].status.is_ok());
 }
 
-TEST_F(ClusterTest, SaysWhichPhaseAnotherControllerHasSwitchedTo) {
+TEST_F(ClusterTest, ReportsThePhaseOfAnotherController) {
     auto cluster = open();
     auto other = open();
     ASSERT_TRUE(cluster->switch_phase("ring", soon()).is_ok());
@@ -49,7 +49,7 @@ TEST_F(ClusterTest, SaysWhichPhaseAnotherControllerHasSwitchedTo) {
               "overwrites it");
 }
 
-TEST_F(ClusterTest, HearsAnInterruptionWhileASwitchSaysNothing) {
+TEST_F(ClusterTest, IsInterruptibleWhileASwitchIsSilent) {
     auto cluster = open();
     a().traits.hang = "get-config";
     SwitchOptions options{.step_timeout = std::chrono::hours(1)};

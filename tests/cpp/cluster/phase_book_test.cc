@@ -63,7 +63,7 @@ TEST_F(CommandsTest, GoesOverTheCircuitsThatATransformChooses) {
     EXPECT_EQ(ocs().running(), kRingOfThree);
 }
 
-TEST_F(CommandsTest, KnowsWhatATransformHasMadeAfterARestart) {
+TEST_F(CommandsTest, RecognizesTheCircuitsOfATransformAfterARestart) {
     ASSERT_TRUE(context_->register_transform("ring", "star", to_star).is_ok());
     go_to("ring");
     go_to("star");

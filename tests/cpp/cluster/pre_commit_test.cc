@@ -143,7 +143,7 @@ TEST_F(CommandsTest, TakesACommitBackThatIsNotConfirmedByTheDeadline) {
     expect_free();
 }
 
-TEST(ClusterContextFileTest, LoadsAFileOrSaysWhatIsWrongWithIt) {
+TEST(ClusterContextFileTest, LoadsAFileOrNamesItsFault) {
     const auto path = std::filesystem::path(::testing::TempDir()) / "pccl_context_test.json";
     std::ofstream(path) << R"({"devices": [{}, {}], "phases": {"ring": {"links": "ring"}}})";
     const auto loaded = ClusterContext::load(path);

@@ -37,14 +37,14 @@ class ProgressTest : public ::testing::Test {
                                .to = kLooped,
                                .settle = std::chrono::milliseconds(25)});
         }
-        options_.watch = [this](const Progress& progress) { told_.push_back(progress); };
+        options_.watch = [this](const Progress& progress) { reported_.push_back(progress); };
         return Transaction(members, options_).run();
     }
 
     /// What a switch was said to have done, once each, and in which part.
     [[nodiscard]] std::vector<std::string> done_by(std::size_t who) const {
         std::vector<std::string> done;
-        for (const Progress& each : told_) {
+        for (const Progress& each : reported_) {
             const SwitchProgress& it = each.switches.at(who);
             if (!it.is_done) continue;
             std::string words = concat(each.part, ": ", it.doing);
@@ -54,22 +54,22 @@ class ProgressTest : public ::testing::Test {
     }
     [[nodiscard]] std::vector<std::string> parts() const {
         std::vector<std::string> parts;
-        for (const Progress& each : told_)
+        for (const Progress& each : reported_)
             if (parts.empty() || parts.back() != each.part) parts.emplace_back(each.part);
         return parts;
     }
     [[nodiscard]] bool was_ever(const std::function<bool(const Progress&)>& so) const {
-        return std::ranges::any_of(told_, so);
+        return std::ranges::any_of(reported_, so);
     }
 
     SleepyClock clock_;
     std::deque<FakeSwitch> fakes_;
     std::vector<std::unique_ptr<SwitchDriver>> drivers_;
     SwitchOptions options_{.step_timeout = std::chrono::milliseconds(100), .clock = &clock_};
-    std::vector<Progress> told_;
+    std::vector<Progress> reported_;
 };
 
-TEST_F(ProgressTest, TellsEachStepOfEachSwitch) {
+TEST_F(ProgressTest, ReportsEachStepOfEachSwitch) {
     options_.step_timeout = std::chrono::seconds(20);
     options_.drain = [] { return Status::ok(); };
     EXPECT_EQ(run({}).ending, Ending::kSwitched);
@@ -98,7 +98,7 @@ TEST_F(ProgressTest, ShowsWhoIsWaitedFor) {
     }));
 }
 
-TEST_F(ProgressTest, TellsThatItRollsBackAndWhatItWaitsFor) {
+TEST_F(ProgressTest, ReportsTheRollBackAndItsWaits) {
     EXPECT_EQ(run({}, {.drop_late = "commit"}).ending, Ending::kRolledBack);
     EXPECT_THAT(parts(), ElementsAre("prepare", "commit", "roll back", "release"));
     EXPECT_TRUE(was_ever([](const Progress& each) {

@@ -85,7 +85,7 @@ class SoakTest : public ::testing::TestWithParam<unsigned> {
     std::unique_ptr<ClusterContext> cluster_;
 };
 
-TEST_P(SoakTest, WhatIsSaidToBeIsWhatIs) {
+TEST_P(SoakTest, ReportedStatesAreTheRealOnes) {
     const SwitchOptions options{.step_timeout = std::chrono::milliseconds(5), .clock = &clock_};
     ASSERT_TRUE(cluster_->switch_phase("one", options).is_ok());
     std::map<Ending, int> endings;

@@ -24,7 +24,7 @@ TEST_F(CommandsTest, FindsSwitchesByTheirNames) {
     EXPECT_EQ(optical().description().kind, SwitchKind::kOptical);
 }
 
-TEST_F(CommandsTest, TellsWhereNoLightComesIn) {
+TEST_F(CommandsTest, ReportsPortsWithoutLight) {
     go_to("ring");
     EXPECT_THAT(*optical().dark(std::chrono::seconds(20)), IsEmpty());
     ocs().dark = {2};

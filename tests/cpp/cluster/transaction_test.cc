@@ -44,7 +44,7 @@ TEST_F(TransactionTest, TakesACommitBackWhereNoLightComesIn) {
     EXPECT_EQ(run().ending, Ending::kSwitched);
 }
 
-TEST_F(TransactionTest, SpeaksToEveryClassOfSwitch) {
+TEST_F(TransactionTest, SwitchesEveryClassOfSwitch) {
     for (const bool has_chunks : {false, true})
         for (const auto& [candidate, confirmed] :
              {std::pair{true, true}, std::pair{true, false}, std::pair{false, false}}) {
@@ -156,7 +156,7 @@ INSTANTIATE_TEST_SUITE_P(
                                  .lie = "edit-config",
                                  .faults = 2}));
 
-TEST_F(TransactionTest, TakesBackItselfWhatASwitchOnlySaysItTookBack) {
+TEST_F(TransactionTest, RollsBackItselfWhereASwitchOnlyReportsIt) {
     build({.lie = "cancel-commit"});
     fakes_[0].traits.reject = "commit";
     EXPECT_EQ(run().ending, Ending::kRolledBack);
@@ -214,7 +214,7 @@ TEST_F(TransactionTest, DoesNotOverwriteWhatSomebodyElseMadeMeanwhile) {
     EXPECT_EQ(odd().running(), theirs);
 }
 
-TEST_F(TransactionTest, RefusesToWriteOverWhatItDoesNotKnow) {
+TEST_F(TransactionTest, RefusesToOverwriteUnknownCircuits) {
     build();
     odd().set_running({{1, 2}, {2, 3}, {4, 1}});
     const Report report = run();
@@ -268,15 +268,15 @@ TEST_F(TransactionTest, ConnectsAnewWhereASessionEndedInBetween) {
     expect_all(kOld);
 }
 
-TEST_F(TransactionTest, ShowsWhatItAskedAndHowLongThatTook) {
+TEST_F(TransactionTest, ShowsItsRequestsAndTheirDurations) {
     build({.reject = "edit-config"});
     const Report report = run();
-    std::vector<std::string> asked;
+    std::vector<std::string> requested;
     for (const Exchange& each : report.members[1].exchanges)
-        asked.push_back(concat(each.operation, " ", each.message_id, " ", each.outcome));
-    EXPECT_THAT(asked, ElementsAre("lock 1 ok", "discard-changes 2 ok", "get-config 3 ok",
-                                   "edit-config 4 operation-failed", "discard-changes 5 ok",
-                                   "unlock 6 ok"));
+        requested.push_back(concat(each.operation, " ", each.message_id, " ", each.outcome));
+    EXPECT_THAT(requested, ElementsAre("lock 1 ok", "discard-changes 2 ok", "get-config 3 ok",
+                                       "edit-config 4 operation-failed", "discard-changes 5 ok",
+                                       "unlock 6 ok"));
 }
 
 }  // namespace

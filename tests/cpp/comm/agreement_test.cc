@@ -40,8 +40,8 @@ struct Ranks {
                              .old = kOld,
                              .staying = staying,
                              .left_out = left_out,
-                             .ask = [&](Rank peer) { return world.ask(kOld, rank, peer); },
-                             .tell = [&](const Shrinking& now) { state(rank).tell(now); },
+                             .query = [&](Rank peer) { return world.query(kOld, rank, peer); },
+                             .publish = [&](const Shrinking& now) { state(rank).publish(now); },
                              .interrupted = is_dead,
                              .deadline = Deadline::after(limit)});
         bootstrap::GroupIdentity identity;
@@ -92,8 +92,8 @@ TEST(AgreementTest, OneThatDiesAtAnyMomentEndsItForAllOrForNone) {
         SCOPED_TRACE(concat("after question ", moment));
         Ranks ranks;
         ranks.await_ready = moment % 2 == 0;
-        ranks.world.event = [moment](World& world, int asked) {
-            if (asked == moment) world.kill(2);
+        ranks.world.event = [moment](World& world, int requested) {
+            if (requested == moment) world.kill(2);
         };
         const auto outcomes = ranks.shrink_all({0, 1, 2});
         const ShrinkResult& one = outcomes.at(0);
@@ -113,8 +113,8 @@ TEST(AgreementTest, OneThatDiesAtAnyMomentEndsItForAllOrForNone) {
 
 TEST(AgreementTest, ADeathIsNoticedWhileALateRankIsAwaited) {
     Ranks ranks;
-    ranks.world.event = [](World& world, int asked) {
-        if (asked == 10) world.kill(1);
+    ranks.world.event = [](World& world, int requested) {
+        if (requested == 10) world.kill(1);
     };
     std::thread doomed([&] { EXPECT_FALSE(ranks.shrink(1, {0, 1, 2}).is_ok()); });
     const ShrinkResult outcome = ranks.shrink(0, {0, 1, 2});  // rank 2 never comes
@@ -139,7 +139,7 @@ TEST(AgreementTest, WhoGaveUpMayCallAgain) {
     last.join();
 }
 
-TEST(AgreementTest, OtherListsAreToldApartAtOnce) {
+TEST(AgreementTest, OtherListsAreDetectedAtOnce) {
     Ranks ranks;
     std::thread other([&] { EXPECT_FALSE(ranks.shrink(1, {0, 1, 3}).is_ok()); });
     const Status found = ranks.shrink(0, {0, 1, 2}).status();
@@ -160,7 +160,7 @@ TEST(AgreementTest, WhoLeavesOutMoreWaitsForTheOtherToSeeIt) {
     patient.join();
 }
 
-TEST(AgreementTest, WhoIsLeftOutHearsIt) {
+TEST(AgreementTest, ALeftOutRankIsNotified) {
     Ranks ranks;
     static_cast<void>(ranks.shrink_all({0, 1, 3}));
     const ShrinkResult late = ranks.shrink(2, {0, 1, 2});

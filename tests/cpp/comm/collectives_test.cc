@@ -216,7 +216,7 @@ TEST(UnevenCollectivesTest, BlocksOfDifferentLengthsArrive) {
     });
 }
 
-TEST(MismatchTest, AllRanksHearOfIt) {
+TEST(MismatchTest, AllRanksAreNotified) {
     run_ranks({.size = 4}, [](CommunicatorImpl& comm) {
         Values data = input_of(comm.rank(), comm.rank() == 3 ? 11 : 10);
         const auto blocks = equal_blocks(data, 1);

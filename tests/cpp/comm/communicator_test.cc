@@ -119,7 +119,7 @@ std::vector<transport::Crowd> crowds_among(int size, transport::TransportFlags t
     return crowds;
 }
 
-TEST(RuntimeTest, RanksOfEachTransportKnowHowTheyShareCores) {
+TEST(RuntimeTest, RanksOfEachTransportHaveTheirShareOfCores) {
     const auto cores = static_cast<std::uint32_t>(sys::allowed_cores().count());
     const std::uint32_t ranks = std::min(cores + 1, 17U);
     for (const auto transport : {transport::TransportKind::kShm, transport::TransportKind::kTcp}) {

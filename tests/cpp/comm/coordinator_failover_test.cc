@@ -22,24 +22,24 @@ using ::testing::HasSubstr;
 using Outcome = Switching::Outcome;
 using Stage = Switching::Stage;
 
-TEST_F(CoordinatorFailoverTest, WhoHasHeardItTellsTheOthers) {
-    party_.shown[2].tell(
+TEST_F(CoordinatorFailoverTest, ARankWithTheResultSendsItToTheOthers) {
+    party_.shown[2].publish(
         {.number = 1,
          .stage = Stage::kDone,
          .switch_result = {.number = 1, .outcome = Outcome::kSwitched, .report = "{}"}});
-    const auto told = follow({1, 3}, {0});
-    expect_all(told, Outcome::kSwitched);
-    for (const auto& each : told) EXPECT_TRUE(each->why.is_ok()) << "it is known how it ended";
+    const auto reported = follow({1, 3}, {0});
+    expect_all(reported, Outcome::kSwitched);
+    for (const auto& each : reported) EXPECT_TRUE(each->why.is_ok()) << "it is known how it ended";
     EXPECT_EQ(looks_, 0);
 }
 
-TEST_F(CoordinatorFailoverTest, WhereNobodyHasHeardItTheLowestReadsTheSwitches) {
+TEST_F(CoordinatorFailoverTest, WhereNoRankHasTheResultTheLowestReadsTheSwitches) {
     for (const bool is_switched : {true, false}) {
         shown_ = is_switched;
         party_.is_there[0] = true;
-        const auto told = follow({1, 2, 3}, {0});
-        expect_all(told, is_switched ? Outcome::kSwitched : Outcome::kStayed);
-        for (const auto& each : told) {
+        const auto reported = follow({1, 2, 3}, {0});
+        expect_all(reported, is_switched ? Outcome::kSwitched : Outcome::kStayed);
+        for (const auto& each : reported) {
             EXPECT_EQ(each->why.code(), StatusCode::kPeerLost);
             EXPECT_EQ(each->why.peer(), 0);
         }
@@ -59,27 +59,27 @@ TEST_F(CoordinatorFailoverTest, NothingWasSwitchedIfOneRankHadNotCome) {
     EXPECT_EQ(looks_, 0);
 }
 
-TEST_F(CoordinatorFailoverTest, WhatCannotBeReadIsNotKnown) {
+TEST_F(CoordinatorFailoverTest, AnUnreadableResultIsUnknown) {
     shown_ = Status::unavailable("switch ocs: no answer to connect within 5 s");
-    const auto told = follow({1, 2, 3}, {0});
-    expect_all(told, Outcome::kUnknown);
-    for (const auto& each : told) {
+    const auto reported = follow({1, 2, 3}, {0});
+    expect_all(reported, Outcome::kUnknown);
+    for (const auto& each : reported) {
         EXPECT_EQ(each->why.peer(), 0);
         EXPECT_THAT(each->why.message(), HasSubstr("commit to pairs: switch ocs: no answer"));
     }
 }
 
-TEST_F(CoordinatorFailoverTest, RankZeroTellsHowItEndedAlsoWhereAnotherRankIsGoneMeanwhile) {
-    party_.shown[0].tell({.number = 1, .stage = Stage::kReady, .proposal = "pairs"});
+TEST_F(CoordinatorFailoverTest, RankZeroSendsTheResultAlsoWhereAnotherRankIsGoneMeanwhile) {
+    party_.shown[0].publish({.number = 1, .stage = Stage::kReady, .proposal = "pairs"});
     party_.is_there[2] = false;
     party_.lost = 2;
     std::thread controller([&] {
         // A commit that takes longer than to find out who is gone.
-        while (party_.shown[1].told().stage != Stage::kReady) std::this_thread::yield();
+        while (party_.shown[1].published().stage != Stage::kReady) std::this_thread::yield();
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
-        party_.shown[0].tell({.number = 1,
-                              .stage = Stage::kDone,
-                              .switch_result = {.number = 1, .outcome = Outcome::kSwitched}});
+        party_.shown[0].publish({.number = 1,
+                                 .stage = Stage::kDone,
+                                 .switch_result = {.number = 1, .outcome = Outcome::kSwitched}});
     });
     expect_all(follow({1, 3}), Outcome::kSwitched);
     controller.join();
@@ -94,9 +94,9 @@ PhaseCallOptions long_wait_of(const std::shared_ptr<MemberGroup>& leader) {
 }
 
 /// However often strangers ask this process.
-TEST_F(CoordinatorFailoverTest, RankZeroFindsOutThatOneIsGoneWhoNeverAsks) {
+TEST_F(CoordinatorFailoverTest, RankZeroDetectsAGoneRankThatNeverQueries) {
     for (const std::size_t rank : {1U, 2U})
-        party_.shown[rank].tell({.number = 1, .stage = Stage::kReady, .proposal = "pairs"});
+        party_.shown[rank].publish({.number = 1, .stage = Stage::kReady, .proposal = "pairs"});
     std::atomic<bool> is_over = false;
     std::thread strangers([&] {
         while (!is_over) question_bell().ring();
@@ -116,13 +116,13 @@ TEST_F(CoordinatorFailoverTest, RankZeroFindsOutThatOneIsGoneWhoNeverAsks) {
 }
 
 /// Each once where all are ready, and whoever is not once more when it asks.
-TEST_F(CoordinatorFailoverTest, RankZeroHearsOfWhoGetsReadyLate) {
+TEST_F(CoordinatorFailoverTest, RankZeroDetectsRanksThatAreReadyLate) {
     for (const std::size_t rank : {1U, 2U})
-        party_.shown[rank].tell({.number = 1, .stage = Stage::kReady, .proposal = "pairs"});
+        party_.shown[rank].publish({.number = 1, .stage = Stage::kReady, .proposal = "pairs"});
     std::thread late([&] {
         while (party_.questions < 3) std::this_thread::yield();
-        party_.shown[3].tell({.number = 1, .stage = Stage::kReady, .proposal = "pairs"});
-        EXPECT_TRUE(MemberGroup(party_, 3).ask(0, Deadline::never()).is_ok());
+        party_.shown[3].publish({.number = 1, .stage = Stage::kReady, .proposal = "pairs"});
+        EXPECT_TRUE(MemberGroup(party_, 3).query(0, Deadline::never()).is_ok());
         question_bell().ring();
     });
     const auto leader = std::make_shared<MemberGroup>(party_, 0);

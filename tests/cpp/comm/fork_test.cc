@@ -168,7 +168,7 @@ bool all_is_refused(CommunicatorImpl& comm, const Event& waiting) {
            is_refused(comm.get_operator_space("space", 64).status()) &&
            is_refused(comm.shrink({}, {}).status()) &&
            is_refused(comm.survey(std::chrono::seconds(1)).status()) &&
-           is_refused(comm.ask(1, test_deadline()).status()) && is_refused(comm.health()) &&
+           is_refused(comm.query(1, test_deadline()).status()) && is_refused(comm.health()) &&
            is_refused(waiting.wait()) && is_refused(waiting.flush()) && comm.shutdown().is_ok();
 }
 

@@ -110,7 +110,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 /// Ending thousands of operations takes milliseconds, in which the first has ended and others have
 /// not.
-TEST(GivingUpOrderTest, WhoGivesUpSaysSoBeforeTheFirstOfItsOperationsEnds) {
+TEST(GivingUpOrderTest, ARankThatGivesUpReportsItBeforeItsFirstOperationEnds) {
     constexpr int kBehind = 20'000;
     std::atomic<bool> has_ended{false};
     run_ranks({.size = 2, .algorithm = "gather=shm_direct"}, [&](CommunicatorImpl& comm) {

@@ -151,7 +151,7 @@ TEST_P(PhaseTest, CallsOfOtherThreadsWait) {
     });
 }
 
-TEST_P(PhaseTest, WhoComesWhenRankZeroHasLeftHearsWhoDisagreed) {
+TEST_P(PhaseTest, ALateRankReceivesTheDisagreementAfterRankZeroHasLeft) {
     const auto all = networks();
     std::atomic<bool> has_left{false};
     const auto outcome_of = [&](CommunicatorImpl& comm) {
@@ -172,9 +172,9 @@ TEST_P(PhaseTest, WhoComesWhenRankZeroHasLeftHearsWhoDisagreed) {
               });
 }
 
-TEST_P(PhaseTest, WhoCallsACollectiveInsteadHearsItFromWhoeverLeavesFirst) {
+TEST_P(PhaseTest, ACollectiveInsteadOfASwitchFailsWithTheFirstReason) {
     const auto all = networks();
-    std::atomic<bool> has_heard{false};
+    std::atomic<bool> has_received_reason{false};
     run_ranks(
         {.size = kPhaseRanks, .transports = GetParam(), .networks = all},
         [&](CommunicatorImpl& comm) {
@@ -185,14 +185,14 @@ TEST_P(PhaseTest, WhoCallsACollectiveInsteadHearsItFromWhoeverLeavesFirst) {
                     ? comm.barrier()
                     : own.switch_phase({.phase = "ring", .controller = &controller_}).status();
             EXPECT_EQ(outcome.code(), StatusCode::kMismatch) << outcome.to_string();
-            if (comm.rank() == 1) has_heard.store(true);
-            while (comm.rank() == 0 && !has_heard.load()) std::this_thread::yield();
+            if (comm.rank() == 1) has_received_reason.store(true);
+            while (comm.rank() == 0 && !has_received_reason.load()) std::this_thread::yield();
             const Status left = comm.shutdown();
             EXPECT_TRUE(left.is_ok()) << left.to_string();
         });
 }
 
-TEST_P(PhaseTest, ADisagreementThatAllHaveHeardEndsNoGroup) {
+TEST_P(PhaseTest, ADisagreementThatAllHaveReceivedEndsNoGroup) {
     const auto all = networks();
     run_ranks({.size = kPhaseRanks, .transports = GetParam(), .networks = all},
               [&](CommunicatorImpl& comm) {

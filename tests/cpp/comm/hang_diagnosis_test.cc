@@ -73,14 +73,14 @@ class ScriptedPeers final : public PeerView {
 
     [[nodiscard]] const runtime::PeerDirectory& directory() const override { return directory_; }
     [[nodiscard]] Rank reaching() const override { return kNoRank; }
-    [[nodiscard]] Result<RankStatus> ask(Rank rank, Deadline) const override {
-        asked.push_back(rank);
+    [[nodiscard]] Result<RankStatus> query(Rank rank, Deadline) const override {
+        requested.push_back(rank);
         const auto answer = answers.find(rank);
         if (answer == answers.end()) return Status::timeout("no answer", rank);
         return answer->second;
     }
-    Status tell(Rank rank, const Status&, Deadline) const override {
-        told.push_back(rank);
+    Status notify(Rank rank, const Status&, Deadline) const override {
+        received.push_back(rank);
         return Status::ok();
     }
     [[nodiscard]] Status look() override { return Status::ok(); }
@@ -107,8 +107,8 @@ class ScriptedPeers final : public PeerView {
     mutable bool has_come = false;  // that one, and nobody has gone on with it
     bool is_on_one_host = false;
     std::vector<Rank> looked_at;
-    mutable std::vector<Rank> asked;
-    mutable std::vector<Rank> told;
+    mutable std::vector<Rank> requested;
+    mutable std::vector<Rank> received;
 
    private:
     runtime::PeerDirectory directory_;
@@ -132,7 +132,7 @@ TEST_F(HangDiagnosisTest, WhoIsSeenToBeGoneIsBlamed) {
     diagnosis_.look_around(milliseconds(20));
     EXPECT_EQ(group_.ended().cause.code(), StatusCode::kPeerLost);
     EXPECT_EQ(group_.ended().cause.peer(), 1);
-    EXPECT_THAT(peers_.asked, IsEmpty());
+    EXPECT_THAT(peers_.requested, IsEmpty());
 }
 
 TEST_F(HangDiagnosisTest, WhatAPeerDidBeforeItLeftStillCounts) {
@@ -149,10 +149,10 @@ TEST_F(HangDiagnosisTest, NobodyLooksWhileAnotherThreadMovesTheGroup) {
     EXPECT_FALSE(group_.is_over());
 }
 
-TEST_F(HangDiagnosisTest, AfterAWhileARankIsAskedAndSaysWhomItHasLost) {
+TEST_F(HangDiagnosisTest, AfterAWhileARankIsQueriedAndReportsTheLostOne) {
     peers_.answers.emplace(1, RankStatus{.broken = Status::peer_lost(3, "rank 3 is gone")});
     diagnosis_.look_around(milliseconds(400));
-    EXPECT_THAT(peers_.asked, ElementsAre(1));
+    EXPECT_THAT(peers_.requested, ElementsAre(1));
     EXPECT_EQ(group_.ended().cause.code(), StatusCode::kPeerLost);
     EXPECT_EQ(group_.ended().cause.peer(), 3);
 }
@@ -160,18 +160,18 @@ TEST_F(HangDiagnosisTest, AfterAWhileARankIsAskedAndSaysWhomItHasLost) {
 TEST_F(HangDiagnosisTest, AtTheDeadlineTheSilentRankBehindOthersIsBlamed) {
     peers_.answers.emplace(1, waits_for(2));
     diagnosis_.on_deadline();
-    EXPECT_THAT(peers_.asked, ElementsAre(1, 2));
+    EXPECT_THAT(peers_.requested, ElementsAre(1, 2));
     EXPECT_EQ(group_.ended().cause.code(), StatusCode::kTimeout);
     EXPECT_EQ(group_.ended().cause.peer(), 2);
 }
 
-TEST_F(HangDiagnosisTest, WhoGaveARankItsShortNoticeIsAskedForTheWholeReason) {
+TEST_F(HangDiagnosisTest, TheSenderOfAShortNoticeIsQueriedForTheReason) {
     const Status notice =
         Status::mismatch(2, "rank 2 has left the group: it called something else");
-    peers_.answers.emplace(1, RankStatus{.broken = notice, .told_by = 2});
+    peers_.answers.emplace(1, RankStatus{.broken = notice, .reported_by = 2});
     peers_.answers.emplace(2, RankStatus{.broken = Status::mismatch(0, "in different orders")});
     diagnosis_.on_deadline();
-    EXPECT_THAT(peers_.asked, ElementsAre(1, 2));
+    EXPECT_THAT(peers_.requested, ElementsAre(1, 2));
     EXPECT_EQ(group_.ended().cause.code(), StatusCode::kMismatch);
     EXPECT_THAT(group_.ended().cause.message(), HasSubstr("in different orders"));
 }
@@ -180,25 +180,25 @@ TEST_F(HangDiagnosisTest, AShortNoticeCountsWhereWhoGaveItIsSilent) {
     const Status notice =
         Status::mismatch(2, "rank 2 has left the group: it called something else");
     for (const Rank reporter : {0, 2, kHungRanks, -7}) {
-        peers_.answers.insert_or_assign(1, RankStatus{.broken = notice, .told_by = reporter});
-        const auto answer = diagnosis_.survey().ask(1, Deadline::never());
+        peers_.answers.insert_or_assign(1, RankStatus{.broken = notice, .reported_by = reporter});
+        const auto answer = diagnosis_.survey().query(1, Deadline::never());
         ASSERT_TRUE(answer.is_ok());
         EXPECT_EQ(answer->broken.message(), notice.message()) << reporter;
     }
-    EXPECT_THAT(peers_.asked, ElementsAre(1, 1, 2, 1, 1)) << "nobody asks itself, or no rank";
+    EXPECT_THAT(peers_.requested, ElementsAre(1, 1, 2, 1, 1)) << "nobody asks itself, or no rank";
 }
 
-TEST_F(HangDiagnosisTest, ARankThatHasOnlyHeardSaysFromWhom) {
-    diagnosis_.hear(2, Status::mismatch(3, "it called something else than rank 3"));
-    EXPECT_EQ(RankStatus::parse(diagnosis_.report().answer(1)).value().told_by, 2);
+TEST_F(HangDiagnosisTest, ARelayingRankReportsItsSource) {
+    diagnosis_.receive_reason(2, Status::mismatch(3, "it called something else than rank 3"));
+    EXPECT_EQ(RankStatus::parse(diagnosis_.report().answer(1)).value().reported_by, 2);
     group_.end(Status::mismatch(3, "rank 3 runs broadcast"));
-    EXPECT_EQ(RankStatus::parse(diagnosis_.report().answer(1)).value().told_by, kNoRank);
+    EXPECT_EQ(RankStatus::parse(diagnosis_.report().answer(1)).value().reported_by, kNoRank);
 }
 
-TEST_F(HangDiagnosisTest, NobodyIsAskedBeforeTheDeadline) {
+TEST_F(HangDiagnosisTest, NoRankIsQueriedBeforeTheDeadline) {
     group_.front->deadline = Deadline::never();
     diagnosis_.on_deadline();
-    EXPECT_THAT(peers_.asked, IsEmpty());
+    EXPECT_THAT(peers_.requested, IsEmpty());
     EXPECT_FALSE(group_.is_over());
 }
 
@@ -211,11 +211,11 @@ TEST_F(HangDiagnosisTest, ACollectiveThatEndsDuringTheGraphWalkIsNoConcernOfIt) 
     EXPECT_FALSE(group_.is_over());
 }
 
-TEST_F(HangDiagnosisTest, WhoHasLeftIsAskedWhyBeforeItIsBlamed) {
+TEST_F(HangDiagnosisTest, ARankThatLeftIsQueriedBeforeItIsBlamed) {
     peers_.answers.emplace(1, RankStatus{.broken = Status::peer_lost(2, "rank 2 is gone")});
     const Status gone = Status::peer_lost(1, "rank 1 closed its connection");
     EXPECT_EQ(diagnosis_.reconsidered(gone, {}).peer(), 2);
-    EXPECT_THAT(peers_.asked, ElementsAre(1));
+    EXPECT_THAT(peers_.requested, ElementsAre(1));
 }
 
 TEST_F(HangDiagnosisTest, AGroupGoesOnWithTheLinkThatComesAfterItsRankHasLeft) {
@@ -233,7 +233,7 @@ TEST_F(HangDiagnosisTest, ALinkMayComeAfterASegmentHasShownThatItsRankHasLeft) {
     EXPECT_EQ(diagnosis_.reconsidered(gone, {}).peer(), 1) << "the link has shown no more";
 }
 
-TEST_F(HangDiagnosisTest, ALinkThatComesWhileItsRankIsAskedCountsToo) {
+TEST_F(HangDiagnosisTest, ALinkThatArrivesDuringTheQueryCountsToo) {
     const Status gone = Status::peer_lost(1, "rank 1 has left the group");
     peers_.has_come = true;
     EXPECT_TRUE(diagnosis_.reconsidered(gone, {}).is_ok());
@@ -253,16 +253,17 @@ TEST_F(HangDiagnosisTest, ARankThatNeverConnectedIsLost) {
     EXPECT_EQ(diagnosis_.reconsidered(Status::peer_lost(1, "rank 1 is gone"), {}).peer(), 1);
 }
 
-TEST_F(HangDiagnosisTest, NobodyIsAskedWhereTheUserEndsTheGroup) {
+TEST_F(HangDiagnosisTest, NoRankIsQueriedWhereTheUserEndsTheGroup) {
     const Status aborted = Status::aborted("abort was called on this group");
     EXPECT_EQ(diagnosis_.reconsidered(aborted, {}).code(), StatusCode::kAborted);
-    EXPECT_THAT(peers_.asked, IsEmpty());
+    EXPECT_THAT(peers_.requested, IsEmpty());
 }
 
-TEST_F(HangDiagnosisTest, BothSidesOfAMismatchSayMoreThanAnotherRanksWord) {
+TEST_F(HangDiagnosisTest, BothSidesOfAMismatchPrecedeTheReportOfAnotherRank) {
     peers_.mismatch = Status::mismatch(2, "rank 0 runs broadcast and rank 2 runs all_reduce");
-    diagnosis_.hear(1, Status::mismatch(2, "told"));
-    EXPECT_THAT(diagnosis_.reconsidered(diagnosis_.heard(), {}).message(), HasSubstr("broadcast"));
+    diagnosis_.receive_reason(1, Status::mismatch(2, "told"));
+    EXPECT_THAT(diagnosis_.reconsidered(diagnosis_.received_reason(), {}).message(),
+                HasSubstr("broadcast"));
 }
 
 TEST_F(HangDiagnosisTest, OfTwoOthersThatDifferTheOneThatDiffersFromThisRankIsNamed) {
@@ -273,29 +274,29 @@ TEST_F(HangDiagnosisTest, OfTwoOthersThatDifferTheOneThatDiffersFromThisRankIsNa
         header.sequence = kHungSequence;
         return header;
     };
-    const Status heard = Status::mismatch(2, "rank 1 called something else than rank 2");
-    diagnosis_.hear(1, heard);
+    const Status received_reason = Status::mismatch(2, "rank 1 called something else than rank 2");
+    diagnosis_.receive_reason(1, received_reason);
     peers_.answers.emplace(1, RankStatus{.sequence = kHungSequence, .recent = {called(1)}});
-    const Status found = diagnosis_.reconsidered(heard, called(0));
+    const Status found = diagnosis_.reconsidered(received_reason, called(0));
     EXPECT_EQ(found.code(), StatusCode::kMismatch) << found.to_string();
     EXPECT_EQ(found.peer(), 1) << found.to_string();
-    EXPECT_EQ(diagnosis_.reconsidered(heard, called(1)).peer(), 2);
+    EXPECT_EQ(diagnosis_.reconsidered(received_reason, called(1)).peer(), 2);
 }
 
 TEST_F(HangDiagnosisTest, TheFirstReasonStays) {
-    EXPECT_FALSE(diagnosis_.has_heard());
-    diagnosis_.hear(1, Status::peer_lost(3, "rank 3 is gone"));
-    diagnosis_.hear(2, Status::peer_lost(1, "rank 1 is gone"));
-    ASSERT_TRUE(diagnosis_.has_heard());
-    EXPECT_EQ(diagnosis_.heard().peer(), 3);
+    EXPECT_FALSE(diagnosis_.has_received_reason());
+    diagnosis_.receive_reason(1, Status::peer_lost(3, "rank 3 is gone"));
+    diagnosis_.receive_reason(2, Status::peer_lost(1, "rank 1 is gone"));
+    ASSERT_TRUE(diagnosis_.has_received_reason());
+    EXPECT_EQ(diagnosis_.received_reason().peer(), 3);
 }
 
-TEST_F(HangDiagnosisTest, TellsAllButTheRankThatIsToBlame) {
+TEST_F(HangDiagnosisTest, NotifiesAllRanksExceptTheBlamedOne) {
     const Status cause = Status::peer_lost(2, "rank 2 is gone");
     group_.end(cause);
-    diagnosis_.note_untold({1, 2, 3});
-    diagnosis_.tell_end();
-    EXPECT_THAT(peers_.told, ElementsAre(1, 3));
+    diagnosis_.note_unnotified({1, 2, 3});
+    diagnosis_.report_end();
+    EXPECT_THAT(peers_.received, ElementsAre(1, 3));
 }
 
 TEST_F(HangDiagnosisTest, AnAnswerWaitsForNobodyWhoHoldsTheGroup) {
@@ -304,11 +305,11 @@ TEST_F(HangDiagnosisTest, AnAnswerWaitsForNobodyWhoHoldsTheGroup) {
         const std::lock_guard held(group_.mutex());
         std::thread([&] { answer = diagnosis_.report().answer(1); }).join();
     }
-    const auto said = RankStatus::parse(answer);
-    ASSERT_TRUE(said.is_ok()) << said.status().to_string();
-    EXPECT_FALSE(said->is_whole);
-    EXPECT_EQ(said->sequence, kHungSequence);
-    EXPECT_THAT(said->awaited, IsEmpty());
+    const auto reported = RankStatus::parse(answer);
+    ASSERT_TRUE(reported.is_ok()) << reported.status().to_string();
+    EXPECT_FALSE(reported->is_whole);
+    EXPECT_EQ(reported->sequence, kHungSequence);
+    EXPECT_THAT(reported->awaited, IsEmpty());
     const auto whole = RankStatus::parse(diagnosis_.report().answer(1));
     ASSERT_TRUE(whole.is_ok()) << whole.status().to_string();
     EXPECT_TRUE(whole->is_whole);

@@ -50,7 +50,7 @@ class HostWays : public ::testing::Test {
         sys::wait_for_any({&readable, 1}, std::chrono::seconds(30));
         PCCL_ASSIGN_OR_RETURN(auto accepted, sys::accept_next(listener_.get()));
         if (answers)
-            server_.take(*std::move(accepted));
+            server_.accept(*std::move(accepted));
         else
             silent_ = *std::move(accepted);
         return here;

@@ -99,8 +99,8 @@ TEST(JobExchangeTest, NamesWhoFoundSomethingElse) {
     std::thread second(
         [&] { static_cast<void>(bootstrap::agree_on_digest(store, "a", 1, rendezvous)); });
     std::thread third([&] {
-        const Status told = bootstrap::agree_on_digest(store, "b", 2, rendezvous);
-        EXPECT_EQ(told.code(), StatusCode::kMismatch);
+        const Status reported = bootstrap::agree_on_digest(store, "b", 2, rendezvous);
+        EXPECT_EQ(reported.code(), StatusCode::kMismatch);
     });
     const Status status = bootstrap::agree_on_digest(store, "a", 0, rendezvous);
     EXPECT_EQ(status.code(), StatusCode::kMismatch);

@@ -28,7 +28,7 @@ TEST(SelectorTest, GoesRoundARingOfTheLinksThatThereAre) {
         for (Rank rank = 0; rank < 9; ++rank) {
             const std::string wanted = std::string(schedule::to_string(kind)) + "=ring";
             Selector selector = selector_of(rank, 9, kBuffer, {.wanted = wanted, .tuning = {}});
-            selector.follow(torus);
+            selector.restrict_to(torus);
             const auto program = decision_of(selector, kind, 9, 64 * kKiB).program;
             ASSERT_NE(program, nullptr);
             ASSERT_EQ(program->send_ports.size(), 1U);

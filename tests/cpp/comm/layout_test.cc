@@ -50,7 +50,7 @@ TEST(LayoutTest, HostsOfOneSubnetFollowEachOther) {
     EXPECT_THAT((*bootstrap::Layout::make(roster))->order(), ElementsAre(0, 2, 1));
 }
 
-TEST(LayoutTest, SaysThatASchedulePassesBlocksOfOneLengthAlone) {
+TEST(LayoutTest, ReportsThatASchedulePassesBlocksOfOneLengthAlone) {
     const bootstrap::Roster roster = roster_of({{0, 0}, {1, 0}, {2, 0}}, 10'000);
     auto even = std::make_shared<schedule::ScheduleSource>(
         *schedule::built_in("bruck", CollectiveKind::kAllGather).value());

@@ -84,9 +84,9 @@ TEST_F(LoopbackDiagnosisTest, ARankThatDoesNotCallIsNamed) {
 }
 
 TEST_F(LoopbackDiagnosisTest, AProcessThatIsKilledIsLostForAll) {
-    EXPECT_TRUE(at(0).ask(kAbsent, test_deadline()).is_ok());
+    EXPECT_TRUE(at(0).query(kAbsent, test_deadline()).is_ok());
     kill(kAbsent);
-    const auto answer = at(0).ask(kAbsent, test_deadline());
+    const auto answer = at(0).query(kAbsent, test_deadline());
     EXPECT_EQ(answer.status().code(), StatusCode::kPeerLost) << answer.status().to_string();
     EXPECT_EQ(answer.status().peer(), kAbsent);
     each([this](Rank rank) {

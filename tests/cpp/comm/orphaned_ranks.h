@@ -50,12 +50,12 @@ class MemberGroup final : public PhasedGroup {
     [[nodiscard]] std::string under_way() const override { return {}; }
     [[nodiscard]] Switching::GroupProgress progress() const override { return {}; }
     void enter(GroupPhase) override {}
-    [[nodiscard]] Result<RankStatus> ask(Rank rank, Deadline) const override {
+    [[nodiscard]] Result<RankStatus> query(Rank rank, Deadline) const override {
         ++party_.questions;
         if (!party_.is_there[static_cast<std::size_t>(rank)])
             return Status::peer_lost(rank, "nobody is there");
         SwitchState& shown = party_.shown[static_cast<std::size_t>(rank)];
-        RankStatus rank_status{.switching = shown.told()};
+        RankStatus rank_status{.switching = shown.published()};
         shown.note_shown(rank_, rank_status.switching.switch_result);
         return rank_status;
     }
@@ -83,18 +83,19 @@ class CoordinatorFailoverTest : public ::testing::Test {
     std::vector<Result<SwitchResult>> follow(const std::vector<Rank>& ranks,
                                              const std::vector<Rank>& lost = {}) {
         ++calls_;
-        std::vector<Result<SwitchResult>> told(ranks.size(), Status::aborted("it has not ended"));
+        std::vector<Result<SwitchResult>> reported(ranks.size(),
+                                                   Status::aborted("it has not ended"));
         std::vector<std::thread> threads;
         for (std::size_t i = 0; i < ranks.size(); ++i)
-            threads.emplace_back([&, i] { told[i] = follow_as(ranks[i]); });
+            threads.emplace_back([&, i] { reported[i] = follow_as(ranks[i]); });
         for (const Rank rank : ranks)
             while (!lost.empty() && !is_ready(rank)) std::this_thread::yield();
         for (const Rank rank : lost) party_.is_there[static_cast<std::size_t>(rank)] = false;
         for (std::thread& each : threads) each.join();
-        return told;
+        return reported;
     }
     [[nodiscard]] bool is_ready(Rank rank) const {
-        const Switching shown = party_.shown[static_cast<std::size_t>(rank)].told();
+        const Switching shown = party_.shown[static_cast<std::size_t>(rank)].published();
         return shown.number == calls_ && shown.stage == Stage::kReady;
     }
     Result<SwitchResult> follow_as(Rank rank) {
@@ -110,10 +111,10 @@ class CoordinatorFailoverTest : public ::testing::Test {
                           .deadline = Deadline::after(std::chrono::seconds(30)),
                           .answer_timeout = std::chrono::seconds(30),
                           .read_back = read_back})
-            .follow();
+            .participate();
     }
-    static void expect_all(const std::vector<Result<SwitchResult>>& told, Outcome outcome) {
-        for (const auto& each : told) {
+    static void expect_all(const std::vector<Result<SwitchResult>>& reported, Outcome outcome) {
+        for (const auto& each : reported) {
             ASSERT_TRUE(each.is_ok()) << each.status().to_string();
             EXPECT_EQ(each->outcome, outcome);
         }

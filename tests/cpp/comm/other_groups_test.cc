@@ -61,7 +61,7 @@ class BlockedOutsideTest : public ::testing::Test {
     const OtherGroupWait waits_{.operation = "all_reduce #1"};
 };
 
-TEST_F(BlockedOutsideTest, NothingIsKnownOfAGroupThatSomebodyHolds) {
+TEST_F(BlockedOutsideTest, NothingIsKnownOfALockedGroup) {
     register_rank(1, idle_);
     EXPECT_TRUE(blocked_outside(*runtime_, group(9)).is_known);
     register_rank(2, held_);

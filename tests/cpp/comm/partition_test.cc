@@ -54,7 +54,9 @@ class Program {
     Rank own_place() const {
         return static_cast<Rank>(std::ranges::find(group_.members, self_) - group_.members.begin());
     }
-    Result<RankStatus> ask(Rank rank) { return world_.ask(group_.identity, self_, in_world(rank)); }
+    Result<RankStatus> query(Rank rank) {
+        return world_.query(group_.identity, self_, in_world(rank));
+    }
 
     bool meets() {
         return world_.meet(group_.identity, self_, group_.members.size(),
@@ -65,7 +67,7 @@ class Program {
         std::set<Rank> out(renounced.begin(), renounced.end());
         for (Rank rank = 0; std::cmp_less(rank, group_.members.size()); ++rank) {
             if (in_world(rank) == self_) continue;
-            const auto answer = ask(rank);
+            const auto answer = query(rank);
             const bool is_here =
                 answer.is_ok() && answer->shrinking.stage != Shrinking::ShrinkStage::kDecided;
             if (!is_here) out.insert(rank);
@@ -82,8 +84,8 @@ class Program {
                              .old = group_.identity,
                              .staying = staying,
                              .left_out = left_out,
-                             .ask = [&](Rank peer) { return ask(peer); },
-                             .tell = [&](const Shrinking& now) { state_->tell(now); },
+                             .query = [&](Rank peer) { return query(peer); },
+                             .publish = [&](const Shrinking& now) { state_->publish(now); },
                              .deadline = Deadline::after(std::chrono::milliseconds(60)),
                              .answer_timeout = std::chrono::milliseconds(30),
                              .doubt = std::chrono::milliseconds(10)});
@@ -137,9 +139,9 @@ int groups_that_go_on(unsigned seed) {
     const Cuts others = random_cuts(random, size);
     World world;
     world.kill(size);  // the rank that the others want to leave out
-    world.event = [&](World& now, int asked) {
-        if (asked == moment) now.cut(cuts);
-        if (asked == later) now.cut(others);
+    world.event = [&](World& now, int requested) {
+        if (requested == moment) now.cut(cuts);
+        if (requested == later) now.cut(others);
     };
     std::mutex mutex;
     std::map<transport::GroupId, int> members;

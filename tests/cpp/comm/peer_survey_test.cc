@@ -15,16 +15,16 @@
 namespace pccl::comm {
 namespace {
 
-TEST_P(ShrinkTest, ASurveyTellsSignsOfLife) {
+TEST_P(ShrinkTest, ASurveyReportsLivingRanks) {
     std::atomic<bool> has_left{false};
-    std::atomic<bool> has_asked{false};
+    std::atomic<bool> has_queried{false};
     run_ranks({.size = 3, .transports = GetParam()}, [&](CommunicatorImpl& comm) {
         EXPECT_EQ(reduced_over(comm), 3.0F);
         if (comm.rank() == 2) {
             EXPECT_TRUE(comm.shutdown().is_ok());
             has_left = true;
         }
-        while (comm.rank() == 1 && !has_asked) std::this_thread::yield();
+        while (comm.rank() == 1 && !has_queried) std::this_thread::yield();
         if (comm.rank() != 0) return;
         while (!has_left) std::this_thread::yield();
         const auto peers = comm.survey(std::chrono::seconds(60)).value();
@@ -39,7 +39,7 @@ TEST_P(ShrinkTest, ASurveyTellsSignsOfLife) {
         const auto missing = comm.missing();
         ASSERT_TRUE(missing.is_ok()) << missing.status().to_string();
         EXPECT_EQ(*missing, std::vector<Rank>{2});
-        has_asked = true;
+        has_queried = true;
     });
 }
 

@@ -30,7 +30,7 @@ class OrphanedGroup final : public PhasedGroup {
     [[nodiscard]] std::string under_way() const override { return {}; }
     [[nodiscard]] Switching::GroupProgress progress() const override { return {}; }
     void enter(GroupPhase) override {}
-    [[nodiscard]] Result<RankStatus> ask(Rank rank, Deadline) const override {
+    [[nodiscard]] Result<RankStatus> query(Rank rank, Deadline) const override {
         if (rank == 0) return rank0_;
         return Status::peer_lost(rank, "it has left");
     }
@@ -52,10 +52,10 @@ Result<Switching::SwitchResult> follow(const std::shared_ptr<OrphanedGroup>& gro
                       .proposal = "ring",
                       .deadline = Deadline::after(std::chrono::seconds(5)),
                       .answer_timeout = std::chrono::seconds(5)})
-        .follow();
+        .participate();
 }
 
-TEST(PhaseCall, WhoHearsAfterOthersHaveLeftIsToldHowItEnded) {
+TEST(PhaseCall, ALateRankReceivesTheResultAfterOthersHaveLeft) {
     RankStatus rank0;
     rank0.switching = {.number = 1, .stage = Stage::kDone, .proposal = "ring"};
     rank0.switching.switch_result = {.number = 1,
@@ -64,7 +64,7 @@ TEST(PhaseCall, WhoHearsAfterOthersHaveLeftIsToldHowItEnded) {
     const auto switch_result = follow(group);
     ASSERT_TRUE(switch_result.is_ok()) << switch_result.status().message();
     EXPECT_EQ(switch_result->why.code(), StatusCode::kMismatch);
-    EXPECT_EQ(group->switching().told().stage, Stage::kDone);
+    EXPECT_EQ(group->switching().published().stage, Stage::kDone);
 }
 
 TEST(PhaseCall, WhereRankZeroHasNotCalledTheOneWhoLeftIsNamed) {
@@ -72,7 +72,7 @@ TEST(PhaseCall, WhereRankZeroHasNotCalledTheOneWhoLeftIsNamed) {
     const auto switch_result = follow(group);
     EXPECT_EQ(switch_result.status().code(), StatusCode::kPeerLost);
     EXPECT_EQ(switch_result.status().peer(), 1);
-    EXPECT_EQ(group->switching().told().stage, Stage::kDone);
+    EXPECT_EQ(group->switching().published().stage, Stage::kDone);
 }
 
 }  // namespace

@@ -20,14 +20,14 @@ namespace {
 using Outcome = Switching::Outcome;
 using Stage = Switching::Stage;
 
-TEST_F(CoordinatorFailoverTest, WhoWaitsAsksSeldom) {
+TEST_F(CoordinatorFailoverTest, AWaitingRankQueriesSeldom) {
     const TimePoint begun = system_clock().now();
-    party_.shown[0].tell({.number = 1, .stage = Stage::kReady, .proposal = "pairs"});
+    party_.shown[0].publish({.number = 1, .stage = Stage::kReady, .proposal = "pairs"});
     std::thread controller([&] {
         std::this_thread::sleep_for(std::chrono::milliseconds(200));
-        party_.shown[0].tell({.number = 1,
-                              .stage = Stage::kDone,
-                              .switch_result = {.number = 1, .outcome = Outcome::kSwitched}});
+        party_.shown[0].publish({.number = 1,
+                                 .stage = Stage::kDone,
+                                 .switch_result = {.number = 1, .outcome = Outcome::kSwitched}});
     });
     expect_all(follow({1}), Outcome::kSwitched);
     controller.join();
@@ -36,32 +36,32 @@ TEST_F(CoordinatorFailoverTest, WhoWaitsAsksSeldom) {
 }
 
 /// Who tells asks each rank once: that wakes it, and it asks back.
-TEST_F(CoordinatorFailoverTest, WhoHasAskedBackIsNotAskedAgain) {
+TEST_F(CoordinatorFailoverTest, ARankThatHasQueriedBackIsNotQueriedAgain) {
     const auto leader = std::make_shared<MemberGroup>(party_, 0);
     PhaseTalk talk(*leader, std::chrono::seconds(30));
     talk.own().number = 1;
     for (const Rank rank : {1, 2, 3}) {
         const auto index = static_cast<std::size_t>(rank);
-        party_.shown[index].tell({.number = 1, .stage = Stage::kReady, .proposal = "pairs"});
+        party_.shown[index].publish({.number = 1, .stage = Stage::kReady, .proposal = "pairs"});
         party_.shown[0].note_shown(rank, {.number = 1});
     }
-    talk.tell({.outcome = Outcome::kSwitched});
+    talk.publish_result({.outcome = Outcome::kSwitched});
     EXPECT_EQ(party_.questions, 3);
-    EXPECT_EQ(party_.shown[0].told().switch_result.outcome, Outcome::kSwitched);
+    EXPECT_EQ(party_.shown[0].published().switch_result.outcome, Outcome::kSwitched);
 }
 
-TEST_F(CoordinatorFailoverTest, WhoHasAskedSinceItWasAskedHasNews) {
+TEST_F(CoordinatorFailoverTest, ARankThatHasQueriedSinceHasNews) {
     const auto leader = std::make_shared<MemberGroup>(party_, 0);
     PhaseTalk talk(*leader, std::chrono::seconds(30));
-    const auto asks = [this](Rank rank) {
-        ASSERT_TRUE(MemberGroup(party_, rank).ask(0, Deadline::never()).is_ok());
+    const auto requests = [this](Rank rank) {
+        ASSERT_TRUE(MemberGroup(party_, rank).query(0, Deadline::never()).is_ok());
     };
-    asks(1);
+    requests(1);
     EXPECT_EQ(talk.with_news({1, 2, 3}), std::vector<Rank>({1}));
-    ASSERT_TRUE(talk.ask(1).is_ok());
+    ASSERT_TRUE(talk.query(1).is_ok());
     EXPECT_EQ(talk.with_news({1, 2, 3}), std::vector<Rank>());
-    asks(2);
-    asks(3);
+    requests(2);
+    requests(3);
     EXPECT_EQ(talk.with_news({1, 2}), std::vector<Rank>({2})) << "no other is missing";
 }
 

@@ -43,7 +43,7 @@ TEST_F(QuorumTest, OfTwoSidesOneGoesOn) {
         }
 }
 
-TEST_F(QuorumTest, WhoAsksDecidesHowFewMayGoOn) {
+TEST_F(QuorumTest, TheCallerDecidesHowFewMayGoOn) {
     EXPECT_TRUE(may_go_on(4, {3}, 1));
     EXPECT_FALSE(may_go_on(4, {0, 1, 2}, 4));
     for (const int wrong : {-1, 0, 5})
@@ -51,7 +51,7 @@ TEST_F(QuorumTest, WhoAsksDecidesHowFewMayGoOn) {
                   StatusCode::kInvalidArgument);
 }
 
-TEST_F(QuorumTest, TheErrorSaysWhoIsMissingAndWhatToDo) {
+TEST_F(QuorumTest, TheErrorNamesTheMissingRanksAndTheRemedy) {
     const Status few = check_quorum(4, std::vector<Rank>{2}, {});
     EXPECT_EQ(few.code(), StatusCode::kUnavailable);
     EXPECT_EQ(few.message(),
@@ -59,7 +59,7 @@ TEST_F(QuorumTest, TheErrorSaysWhoIsMissingAndWhatToDo) {
               "1, 3 are missing; least=1 goes on all the same");
     EXPECT_THAT(check_quorum(2, std::vector<Rank>{1}, {}).message(), HasSubstr("without rank 0"));
     EXPECT_THAT(check_quorum(2, std::vector<Rank>{1}, 2).message(),
-                HasSubstr("at least 2 were asked for; rank 0 is missing"));
+                HasSubstr("at least 2 are required; rank 0 is missing"));
 }
 
 }  // namespace

@@ -119,7 +119,7 @@ TEST(RelayedBlocksTest, RefusesBlocksOfSeveralLengthsBeforeAnythingIsSent) {
     });
 }
 
-TEST(RelayedBlocksTest, RanksThatDisagreeAboutTheLengthHearOfIt) {
+TEST(RelayedBlocksTest, RanksThatDisagreeAboutTheLengthAreNotified) {
     run_ranks({.size = 3, .algorithm = "all_to_all=bruck"}, [](CommunicatorImpl& comm) {
         Exchange exchange =
             exchange_of(comm, CollectiveKind::kAllToAll, 0, comm.rank() == 1 ? 20 : 10);

@@ -114,7 +114,7 @@ TEST(SelectorTest, WhatWasMeasuredComesBeforeWhatIsPredicted) {
     EXPECT_TRUE(is_over_shm(kTinyBuffer, 4095, {.wanted = {}, .tuning = tuning}));
 }
 
-TEST(SelectorTest, WhatWasMeasuredOnOneHostSaysNothingOfSeveral) {
+TEST(SelectorTest, MeasurementsOnOneHostAreNotUsedForSeveral) {
     Selector selector(0,
                       {.reach = {.ranks = 4, .shares_memory = true},
                        .segment = {},
@@ -147,7 +147,7 @@ TEST(SelectorTest, MemoryOfOthersIsReadWhereThatIsWorthIt) {
     EXPECT_EQ(chosen_with("0.05 0.05 0.05 0.05"), "shm_direct");
 }
 
-TEST(SelectorTest, ExplainsOnlyWaysOfBlocksWhoseLengthsPairsKnow) {
+TEST(SelectorTest, ExplainsOnlyWaysForBlocksWithLengthsKnownToPairs) {
     Selector selector = selector_of(0, 8, kBuffer);
     for (const CollectiveKind kind : {CollectiveKind::kGather, CollectiveKind::kScatter}) {
         const auto ways = selector.explain(kind, 4096).value();
@@ -157,7 +157,7 @@ TEST(SelectorTest, ExplainsOnlyWaysOfBlocksWhoseLengthsPairsKnow) {
     }
 }
 
-TEST(SelectorTest, WhoKnowsThatBlocksOfAllToAllAreEvenSendsFewMessagesWhereTheyAreShort) {
+TEST(SelectorTest, EvenBlocksOfAllToAllTakeFewMessagesWhereTheyAreShort) {
     constexpr int kRanks = 16;
     const std::vector<Block> blocks(kRanks, Block{nullptr, 256});
     Selector selector(0,

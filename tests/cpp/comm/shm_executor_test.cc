@@ -22,7 +22,7 @@ class ShmSegmentOfThreeTest : public ShmSegmentTest {
     void SetUp() override { meet(3); }
 };
 
-TEST_F(ShmSegmentOfThreeTest, WhoWaitsForOneRankTwiceSaysSoTwice) {
+TEST_F(ShmSegmentOfThreeTest, ARankThatWaitsTwiceRecordsItTwice) {
     for (auto& segment : segments_) ASSERT_FALSE(segment->open().value());
     ASSERT_EQ(segments_[0]->awaited(), 1) << "to come";
     const std::uint64_t before = segments_[0]->waits();

@@ -21,10 +21,10 @@ TEST(ShrinkStateTest, AGroupIsShrunkOnceAndOnlyFurther) {
     EXPECT_TRUE(state.begin(one).is_ok());
     EXPECT_THAT(state.begin(one).message(), HasSubstr("another thread"));
     state.renounce(one);
-    state.tell({});
+    state.publish({});
     EXPECT_THAT(state.begin(other).message(), HasSubstr("leave out rank 2, too"));
     EXPECT_TRUE(state.begin(both).is_ok());
-    state.tell({.stage = Shrinking::ShrinkStage::kDecided});
+    state.publish({.stage = Shrinking::ShrinkStage::kDecided});
     EXPECT_THAT(state.begin(both).message(), HasSubstr("has been shrunk"));
 }
 

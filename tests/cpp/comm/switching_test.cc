@@ -6,7 +6,7 @@
 namespace pccl::comm {
 namespace {
 
-TEST(SwitchStateTest, KnowsWhoHasHeardHowASwitchEnded) {
+TEST(SwitchStateTest, HasTheRanksThatReceivedTheResult) {
     SwitchState state;
     state.note_shown(2, {});
     EXPECT_FALSE(state.has_shown(2, 1));

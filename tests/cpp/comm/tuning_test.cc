@@ -29,7 +29,7 @@ TEST(Tuning, GivesTheFastestOfTheNearestMeasurementBelow) {
     EXPECT_EQ(Tuning().fastest(CollectiveKind::kAllReduce, 2, 1), "");
 }
 
-TEST(Tuning, KnowsCapsulesByTheirDigests) {
+TEST(Tuning, IdentifiesCapsulesByTheirDigests) {
     schedule::ScheduleSource ring;
     ring.name = "ring4";
     ring.digest = 0x85d1;
@@ -45,7 +45,7 @@ TEST(Tuning, KnowsCapsulesByTheirDigests) {
     EXPECT_FALSE(tuning.has_measured(ring));
 }
 
-TEST(Tuning, SaysWhichLineIsWrong) {
+TEST(Tuning, NamesTheWrongLine) {
     const auto refused = [](const std::string& text) {
         return Tuning::parse("all_reduce 2 0 ring\n" + text).status();
     };

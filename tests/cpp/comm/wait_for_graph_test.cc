@@ -55,7 +55,7 @@ TEST(WaitForGraphTest, LooksBehindARankThatIsHeldUpInAnEarlierOne) {
     EXPECT_THAT(slow.message(), HasSubstr("rank 1 has not called it"));
 }
 
-TEST(WaitForGraphTest, BlamesNoRankForWhatItCouldNotSay) {
+TEST(WaitForGraphTest, BlamesNoRankForAMissingAnswer) {
     const RankStatus busy{.sequence = kInquestSequence - 1, .is_whole = false};
     const Status status = finding({{1, busy}});
     EXPECT_EQ(status.code(), StatusCode::kTimeout);
@@ -82,7 +82,7 @@ TEST(WaitForGraphTest, EndsWhereRanksWaitInACircle) {
     EXPECT_EQ(status.peer(), 1);
 }
 
-TEST(WaitForGraphTest, RanksThatCannotBeAreNotAsked) {
+TEST(WaitForGraphTest, RanksOutOfRangeAreNotQueried) {
     EXPECT_EQ(finding({{1, waiting_for({99, -7, 5})}}).peer(), 1);
 }
 
@@ -111,19 +111,20 @@ TEST(WaitForGraphTest, LetsPairsDisagreeAboutLengthsThatAreTheirOwn) {
 }
 
 TEST(WaitForGraphTest, SeesGroupsInDifferentOrders) {
-    RankStatus other{
-        .sequence = kInquestSequence - 1,
-        .other_group_wait = {
-            .name = "B", .operation = "barrier #3", .awaits_asker = true, .lacks_asker = true}};
+    RankStatus other{.sequence = kInquestSequence - 1,
+                     .other_group_wait = {.name = "B",
+                                          .operation = "barrier #3",
+                                          .awaits_requester = true,
+                                          .lacks_requester = true}};
     const Status status = finding({{1, other}});
     EXPECT_EQ(status.code(), StatusCode::kMismatch);
     EXPECT_EQ(status.peer(), 1);
     EXPECT_THAT(status.message(), HasSubstr("barrier #3 of group B"));
-    other.other_group_wait.awaits_asker = false;
+    other.other_group_wait.awaits_requester = false;
     EXPECT_EQ(finding({{1, other}}).code(), StatusCode::kMismatch) << "it waits for a third";
     const Stall stall{.sequence = kInquestSequence};
     EXPECT_FALSE(is_crossed(stall, other)) << "that one may still come";
-    other.other_group_wait.lacks_asker = false;
+    other.other_group_wait.lacks_requester = false;
     EXPECT_EQ(finding({{1, other}}).code(), StatusCode::kTimeout);
     EXPECT_THAT(finding({{1, other}}).message(), HasSubstr("waits in barrier #3 of group B"));
 }

@@ -39,16 +39,16 @@ void World::leave(const bootstrap::GroupIdentity& group, Rank rank) {
     members_.erase({group.group, rank});
 }
 
-Result<RankStatus> World::ask(const bootstrap::GroupIdentity& group, Rank from, Rank to) {
+Result<RankStatus> World::query(const bootstrap::GroupIdentity& group, Rank from, Rank to) {
     const std::lock_guard lock(mutex_);
-    event(*this, asked_++);
+    event(*this, queries_++);
     if (dead_.contains(from)) return Status::aborted("this rank is dead");
     if (cuts_.contains({std::min(from, to), std::max(from, to)}))
         return Status::timeout(concat("rank ", to, " is silent"), to);
     const auto found = members_.find({group.group, to});
     if (dead_.contains(to) || found == members_.end())
         return Status::peer_lost(to, concat("rank ", to, " has ended"));
-    return RankStatus{.shrinking = found->second->told()};
+    return RankStatus{.shrinking = found->second->published()};
 }
 
 bool World::meet(const bootstrap::GroupIdentity& group, Rank rank, std::size_t size,

@@ -30,7 +30,7 @@ std::vector<Rank> others_of(std::span<const Rank> some, int size);
 class World {
    public:
     /// Called before each question, with their number so far.
-    std::function<void(World&, int asked)> event = [](World&, int) {};
+    std::function<void(World&, int requested)> event = [](World&, int) {};
 
     void kill(Rank rank);
     /// From now on these pairs, each in order, do not hear of each other; others do.
@@ -39,14 +39,14 @@ class World {
 
     std::shared_ptr<ShrinkState> enter(const bootstrap::GroupIdentity& group, Rank rank);
     void leave(const bootstrap::GroupIdentity& group, Rank rank);
-    Result<RankStatus> ask(const bootstrap::GroupIdentity& group, Rank from, Rank to);
+    Result<RankStatus> query(const bootstrap::GroupIdentity& group, Rank from, Rank to);
     /// What an operation shows: whether all members of a group use it.
     bool meet(const bootstrap::GroupIdentity& group, Rank rank, std::size_t size, Duration limit);
 
    private:
     std::recursive_mutex mutex_;  // events call back
     std::condition_variable_any changed_;
-    int asked_ = 0;
+    int queries_ = 0;
     std::set<Rank> dead_;
     std::set<std::pair<Rank, Rank>> cuts_;
     std::map<std::pair<transport::GroupId, Rank>, std::shared_ptr<ShrinkState>> members_;

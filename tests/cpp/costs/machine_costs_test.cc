@@ -29,7 +29,7 @@ constexpr std::string_view kSome =
     "tcp_byte 0.125\n"
     "copy 0.0625 - 0.125 0.25\r\n";
 
-TEST(MachineCosts, HasWhatTheTextSaysAndDefaultsElse) {
+TEST(MachineCosts, HasTheValuesOfTheTextAndDefaults) {
     const MachineCosts costs = MachineCosts::parse(kSome).value();
     const MachineCosts usual;
     EXPECT_DOUBLE_EQ(costs.core_round_trip.seconds, 0.25e-6);
@@ -74,7 +74,7 @@ TEST(MachineCosts, EachLineNamesItsSource) {
     EXPECT_THAT(lines.back(), HasSubstr("caches: 32768 1048576 33554432 bytes"));
 }
 
-TEST(MachineCosts, SayWhyNothingPassesBetweenCores) {
+TEST(MachineCosts, NameTheReasonWhereNothingPassesBetweenCores) {
     const auto source = [](const std::string& text) {
         return source_of(MachineCosts::parse("date 2026-11-25\nquiet 1\n" + text).value());
     };
@@ -85,7 +85,7 @@ TEST(MachineCosts, SayWhyNothingPassesBetweenCores) {
     EXPECT_THAT(source("cores 2\nbeat 1\nwake 1\n"), HasSubstr("without all that passes"));
 }
 
-TEST(MachineCosts, SayWhichLineIsWrong) {
+TEST(MachineCosts, NameTheWrongLine) {
     const auto refused = [](const std::string& text) {
         return MachineCosts::parse("beat 1\n" + text).status();
     };

@@ -51,7 +51,7 @@ TEST(DeviceGroupTest, AdoptsThreadsThatWatchItsGpu) {
     });
 }
 
-TEST(DeviceGroupTest, WithoutAGpuTheErrorSaysWhatIsMissing) {
+TEST(DeviceGroupTest, WithoutAGpuTheErrorNamesTheShortage) {
     if (sys::cuda::process_driver().is_ok()) GTEST_SKIP() << "this machine has a GPU";
     const Status status = DeviceGroupImpl::create({}).status();
     EXPECT_EQ(status.code(), StatusCode::kUnavailable);

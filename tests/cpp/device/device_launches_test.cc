@@ -97,7 +97,7 @@ TEST(DeviceGroupTest, ALaunchThatFailsOnOneRankEndsTheGroupOnAll) {
     });
 }
 
-TEST(DeviceGroupTest, KnowsWhatIsCaptured) {
+TEST(DeviceGroupTest, DetectsCapturedStreams) {
     run_device_ranks({.size = 1}, [](DeviceRank& member) {
         EXPECT_FALSE(member.group.is_captured(nullptr));
         member.driver.capture(true);

@@ -107,7 +107,7 @@ TEST_F(DeviceProgramsTest, APlanBoundsTheBlocks) {
     EXPECT_EQ(tree->program.workers, 2);
 }
 
-TEST_F(DeviceProgramsTest, ShortMessagesGoByLLUnlessThePlanSaysOtherwise) {
+TEST_F(DeviceProgramsTest, ShortMessagesGoByLLUnlessThePlanHasAnotherProtocol) {
     using enum kernels::Protocol;
     const auto protocol = [this](std::size_t count,
                                  const std::optional<kernels::LaunchPlan>& plan) {
@@ -164,7 +164,7 @@ TEST_F(DeviceProgramsTest, APlanOfLL128IsRefusedWhereItsLinesDoNotComeWhole) {
     const kernels::LaunchPlan plan{.protocol = kernels::Protocol::kLL128, .blocks = 8};
     const Status status = programs_.prepare(all_reduce(), named("ring"), plan).status();
     EXPECT_EQ(status.code(), StatusCode::kUnsupported);
-    EXPECT_THAT(status.message(), HasSubstr("do not come whole between these GPUs"));
+    EXPECT_THAT(status.message(), HasSubstr("do not arrive whole between these GPUs"));
 }
 
 TEST_F(DeviceProgramsTest, PlansThatNoScheduleRunsInAreRefused) {

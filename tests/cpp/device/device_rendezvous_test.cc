@@ -80,7 +80,7 @@ TEST(DeviceGroupTest, RanksThatPreferOtherLaunchesAreNamed) {
         const Status status = DeviceGroupImpl::create(options).status();
         EXPECT_EQ(status.code(), StatusCode::kMismatch);
         EXPECT_THAT(status.message(),
-                    HasSubstr("rank 1 asks for at most 8 blocks and direct protocol, rank 0 "
+                    HasSubstr("rank 1 requests at most 8 blocks and direct protocol, rank 0 "
                               "for at most 16 blocks and direct protocol"));
     });
 }
@@ -92,9 +92,9 @@ TEST_P(WhoIsLate, GetsTheReason) {
     const Rank first = GetParam();
     const Rank lost = (first + 1) % 3;
     const Rank last = (first + 2) % 3;
-    std::atomic<bool> has_asked = false;
+    std::atomic<bool> has_queried = false;
     come(first, [&, lost] {
-        return has_asked.exchange(true) ? Status::peer_lost(lost, "it is gone") : Status::ok();
+        return has_queried.exchange(true) ? Status::peer_lost(lost, "it is gone") : Status::ok();
     });
     EXPECT_EQ(outcome(first).code(), StatusCode::kPeerLost);
     come(last);

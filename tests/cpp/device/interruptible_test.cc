@@ -13,7 +13,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-TEST_F(RendezvousTest, WhoIsInterruptedTellsThoseThatWait) {
+TEST_F(RendezvousTest, AnInterruptedRankNotifiesThoseThatWait) {
     come(0);
     std::atomic<bool> is_tired = false;
     come(1, [&] { return is_tired ? Status::aborted("Ctrl-C") : Status::ok(); });

@@ -91,7 +91,7 @@ TEST(LaunchFingerprintTest, LeavesOutPrivateLengths) {
               of({.kind = kGather, .inputs = std::span(ours).first(1)}));
 }
 
-TEST(LaunchFingerprintTest, TellsApartWhatMustBeAlike) {
+TEST(LaunchFingerprintTest, DiffersWhereLaunchesMustAgree) {
     const std::array<Block, 3> blocks{{{nullptr, 64}, {nullptr, 64}, {nullptr, 65}}};
     const std::span<const Block> one(blocks.data(), 1);
     const Collective call = all_reduce(one);

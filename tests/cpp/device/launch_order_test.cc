@@ -250,18 +250,18 @@ TEST_F(LaunchOrderTest, WhatFailsBehindALaunchIsNoRefusal) {
 
 const Deadline kNow = Deadline::after(Duration::zero());
 
-TEST_F(LaunchOrderTest, KnowsWhenAllIsDone) {
+TEST_F(LaunchOrderTest, DetectsTheEndOfAllWork) {
     EXPECT_TRUE(order_.await_all(kNow)) << "nothing was launched";
     driver_.fall_behind();
     EXPECT_TRUE(order_.await_all(kNow));
     launch(0);
     EXPECT_FALSE(order_.await_all(kNow));
-    driver_.ask_for_events([looks = 0]() mutable { return ++looks > 3; });
+    driver_.require_events([looks = 0]() mutable { return ++looks > 3; });
     EXPECT_TRUE(order_.await_all(Deadline::never()));
     EXPECT_EQ(driver_.destroyed(), driver_.recorded()) << "an event is left";
 }
 
-TEST_F(LaunchOrderTest, KnowsWhenReplaysAreDone) {
+TEST_F(LaunchOrderTest, DetectsTheEndOfReplays) {
     begin_graph(0);
     launch(0);
     end_graph();
@@ -271,7 +271,7 @@ TEST_F(LaunchOrderTest, KnowsWhenReplaysAreDone) {
     EXPECT_TRUE(order_.await_all(kNow));
 }
 
-TEST_F(LaunchOrderTest, KnowsNothingOfAStreamThatIsBeingCaptured) {
+TEST_F(LaunchOrderTest, IgnoresAStreamThatIsBeingCaptured) {
     launch(0);
     begin_graph(0);
     EXPECT_FALSE(order_.await_all(kNow));

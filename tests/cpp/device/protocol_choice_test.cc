@@ -28,7 +28,7 @@ TEST(ProtocolChoiceTest, AScheduleGetsWhatItWants) {
     EXPECT_EQ(choose_protocol(question).protocol, Protocol::kLL);
     question.wanted = MessageProtocol::kLL128;
     EXPECT_EQ(choose_protocol(question).protocol, Protocol::kLL128);
-    EXPECT_THAT(choose_protocol(question).why, HasSubstr("its capsule asks"));
+    EXPECT_THAT(choose_protocol(question).why, HasSubstr("its capsule requests"));
     question.wanted = MessageProtocol::kDirect;
     EXPECT_EQ(choose_protocol(question).protocol, Protocol::kDirect);
     question.chunk_bytes = 1U << 30U;
@@ -50,10 +50,10 @@ TEST(ProtocolChoiceTest, TheGroupsOptionsCountMore) {
     question.wanted = MessageProtocol::kLL128;
     question.preferred = Protocol::kDirect;
     EXPECT_EQ(choose_protocol(question).protocol, Protocol::kDirect);
-    EXPECT_THAT(choose_protocol(question).why, HasSubstr("the group's options ask"));
+    EXPECT_THAT(choose_protocol(question).why, HasSubstr("the group's options request"));
 }
 
-TEST(ProtocolChoiceTest, WhatCannotBeHadIsTheUsualChoiceAndSaidWhy) {
+TEST(ProtocolChoiceTest, AnImpossibleProtocolBecomesTheUsualChoiceWithAReason) {
     ProtocolQuestion torn = short_ones();
     torn.wanted = MessageProtocol::kLL128;
     for (const LL128Trial trial : {LL128Trial::kNone, LL128Trial::kTorn}) {
@@ -62,7 +62,7 @@ TEST(ProtocolChoiceTest, WhatCannotBeHadIsTheUsualChoiceAndSaidWhy) {
         EXPECT_EQ(choice.protocol, Protocol::kLL);
         EXPECT_THAT(choice.why, HasSubstr("messages are short"));
         EXPECT_THAT(choice.obstacle,
-                    HasSubstr("ll128 was asked for, but its lines do not come whole"));
+                    HasSubstr("ll128 was requested, but its lines do not arrive whole"));
     }
     ProtocolQuestion large = short_ones();
     large.wanted = MessageProtocol::kLL;
@@ -70,7 +70,8 @@ TEST(ProtocolChoiceTest, WhatCannotBeHadIsTheUsualChoiceAndSaidWhy) {
     large.chunk_bytes = 1U << 20U;
     const ProtocolChoice choice = choose_protocol(large);
     EXPECT_EQ(choice.protocol, Protocol::kLL128);
-    EXPECT_THAT(choice.obstacle, HasSubstr("ll was asked for, but this is too much for it"));
+    EXPECT_THAT(choice.obstacle,
+                HasSubstr("ll was requested, but the message is too large for it"));
 }
 
 TEST(ProtocolChoiceTest, LinesThatWouldBeTakenAreMissedAloud) {
@@ -78,7 +79,7 @@ TEST(ProtocolChoiceTest, LinesThatWouldBeTakenAreMissedAloud) {
     question.suits_ll = false;
     question.ll128 = LL128Trial::kTorn;
     EXPECT_EQ(choose_protocol(question).protocol, Protocol::kDirect);
-    EXPECT_THAT(choose_protocol(question).obstacle, HasSubstr("do not come whole"));
+    EXPECT_THAT(choose_protocol(question).obstacle, HasSubstr("do not arrive whole"));
     question.chunk_bytes = 1U << 30U;
     EXPECT_STREQ(choose_protocol(question).obstacle, "");
 }

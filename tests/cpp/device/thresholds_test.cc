@@ -80,7 +80,7 @@ TEST(ThresholdsTest, OfAnArchitectureThatNobodyMeasuredAreTheNearestOlderOnes) {
     EXPECT_EQ(&kernels::thresholds_of(all.back().architecture + 30), &all.back());
 }
 
-TEST(ThresholdsTest, EveryPlanSaysWhy) {
+TEST(ThresholdsTest, EveryPlanHasAReason) {
     for (const std::size_t bytes : {std::size_t{8}, std::size_t{1} << 20, std::size_t{1} << 30})
         for (const auto kind : golden().kinds)
             EXPECT_STRNE(plan_collective(kind, bytes, 4).why, "");

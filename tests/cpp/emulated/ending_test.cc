@@ -69,7 +69,7 @@ class EmulatedEndingTest : public ::testing::Test {
 
 TEST_F(EmulatedEndingTest, MemoryStaysUntilTheKernelsHaveEnded) {
     int looks = 0;
-    driver(0).ask_for_events([&] {
+    driver(0).require_events([&] {
         EXPECT_EQ(driver(0).open_mappings(), 2) << "the heaps of both ranks";
         return ++looks > 5;
     });
@@ -78,25 +78,26 @@ TEST_F(EmulatedEndingTest, MemoryStaysUntilTheKernelsHaveEnded) {
     EXPECT_EQ(driver(0).open_mappings(), 0);
 }
 
-TEST_F(EmulatedEndingTest, AKernelThatWaitsIsToldToEnd) {
+TEST_F(EmulatedEndingTest, AWaitingKernelIsEnded) {
     std::atomic<bool> has_waited = false;
-    driver(0).ask_for_events([&] {
+    driver(0).require_events([&] {
         EXPECT_EQ(driver(0).open_mappings(), 2);
-        const bool is_told = std::atomic_ref(control(0).abort).load() != 0;
-        if (!is_told) has_waited = true;
-        return is_told;
+        const bool is_notified = std::atomic_ref(control(0).abort).load() != 0;
+        if (!is_notified) has_waited = true;
+        return is_notified;
     });
     group(0).reset();
     EXPECT_TRUE(has_waited);
     EXPECT_EQ(driver(0).open_mappings(), 0);
     while (group(1)->health().is_ok()) std::this_thread::yield();
     EXPECT_EQ(group(1)->health().code(), StatusCode::kPeerLost);
-    EXPECT_THAT(group(1)->health().message(), HasSubstr("destroyed while a kernel of it waited"));
+    EXPECT_THAT(group(1)->health().message(),
+                HasSubstr("destroyed while one of its kernels waited"));
 }
 
 /// Behind another kernel in its stream, say, that waits for ever.
 TEST_F(EmulatedEndingTest, MemoryOfAKernelThatDoesNotEndIsKept) {
-    driver(0).ask_for_events([] { return false; });
+    driver(0).require_events([] { return false; });
     group(0).reset();
     EXPECT_EQ(driver(0).open_mappings(), 2);
 }

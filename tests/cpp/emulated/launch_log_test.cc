@@ -53,7 +53,7 @@ Recorded recorded_in_wait(const std::string& name, Rank rank) {
     }
 }
 
-TEST_F(FlightTest, AKernelThatWaitsSaysForWhom) {
+TEST_F(FlightTest, AWaitingKernelReportsItsPeer) {
     fakes::run_device_ranks(
         {.size = 3, .timeout = milliseconds(60'000), .name = name}, [&](fakes::DeviceRank& member) {
             const Case call{.count = 1000, .plan = kFewThreads};

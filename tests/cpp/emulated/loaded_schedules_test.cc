@@ -19,15 +19,15 @@
 namespace pccl::comm {
 namespace {
 
-/// `source` for `sizes`, in a catalogue of its own; `asked` counts who asks it for a program.
+/// `source` for `sizes`, in a catalogue of its own; `requested` counts who asks it for a program.
 std::shared_ptr<const schedule::Catalogue> loaded(const schedule::SourcePtr& source,
                                                   schedule::SizeRange sizes,
-                                                  std::shared_ptr<std::atomic<int>> asked) {
+                                                  std::shared_ptr<std::atomic<int>> requested) {
     auto counting = std::make_shared<schedule::ScheduleSource>(*source);
     counting->sizes = sizes;
-    counting->program = [source, asked = std::move(asked)](const schedule::Shape& shape,
-                                                           Rank rank) {
-        ++*asked;
+    counting->program = [source, requested = std::move(requested)](const schedule::Shape& shape,
+                                                                   Rank rank) {
+        ++*requested;
         return source->program(shape, rank);
     };
     auto catalogue = std::make_shared<schedule::Catalogue>(*schedule::built_in());
@@ -44,7 +44,7 @@ Status sum_with(fakes::DeviceRank& member, std::vector<std::int32_t>& data) {
 TEST(EmulatedLoadedScheduleTest, IsChosenForItsSizesFromTheNextLaunchOn) {
     const auto star = schedule::source_of(schedule::testing::star(kScheduleRanks)).value();
     fakes::run_device_ranks({.size = kScheduleRanks}, [&](fakes::DeviceRank& member) {
-        const auto asked = std::make_shared<std::atomic<int>>(0);
+        const auto requested = std::make_shared<std::atomic<int>>(0);
         const auto sum = [&](std::size_t count) {
             std::vector<std::int32_t> data(count, member.group.rank() + 1);
             const Status status = sum_with(member, data);
@@ -53,16 +53,16 @@ TEST(EmulatedLoadedScheduleTest, IsChosenForItsSizesFromTheNextLaunchOn) {
             EXPECT_EQ(data, std::vector<std::int32_t>(count, 6));
         };
         member.group.choose_from(
-            loaded(star, {.least = 4 * kScheduleCount, .most = 4 * kScheduleCount}, asked));
-        const int on_loading = *asked;
+            loaded(star, {.least = 4 * kScheduleCount, .most = 4 * kScheduleCount}, requested));
+        const int on_loading = *requested;
         sum(kScheduleCount - 1);
-        EXPECT_EQ(*asked, on_loading);
+        EXPECT_EQ(*requested, on_loading);
         sum(kScheduleCount);
-        EXPECT_GT(*asked, on_loading);
-        const int at_first = *asked;
+        EXPECT_GT(*requested, on_loading);
+        const int at_first = *requested;
         member.group.choose_from(schedule::built_in());
         sum(kScheduleCount);
-        EXPECT_EQ(*asked, at_first);
+        EXPECT_EQ(*requested, at_first);
     });
 }
 
@@ -101,28 +101,28 @@ TEST(EmulatedLoadedScheduleTest, BlocksOfSeveralLengthsGoByKernels) {
     capsule->name = "capsule";
     capsule->digest += 1;
     fakes::run_device_ranks({.size = kScheduleRanks}, [&](fakes::DeviceRank& member) {
-        const auto asked = std::make_shared<std::atomic<int>>(0);
-        member.group.choose_from(loaded(capsule, {}, asked));
-        const int on_loading = *asked;
+        const auto requested = std::make_shared<std::atomic<int>>(0);
+        member.group.choose_from(loaded(capsule, {}, requested));
+        const int on_loading = *requested;
         const auto own = static_cast<std::size_t>(member.group.rank());
         const auto sum = gpu_memory(member, own, -1);
         const Status status = scatter_sums(member, sum, {});
         EXPECT_TRUE(status.is_ok()) << status.to_string();
         EXPECT_EQ(std::vector(sum.begin(), sum.end()), std::vector<std::int32_t>(own, 6));
-        EXPECT_EQ(*asked, on_loading);
+        EXPECT_EQ(*requested, on_loading);
         EXPECT_EQ(scatter_sums(member, sum, {.plan = {}, .schedule = pat}).code(),
                   StatusCode::kUnsupported);
     });
 }
 
-TEST(EmulatedLoadedScheduleTest, GoesByTheProtocolThatItsCapsuleAsksFor) {
+TEST(EmulatedLoadedScheduleTest, UsesTheProtocolOfItsCapsule) {
     using enum schedule::MessageProtocol;
     const auto star = schedule::source_of(schedule::testing::star(kScheduleRanks)).value();
     for (const auto protocol : {kLL, kLL128, kDirect}) {
-        const auto asking = std::make_shared<schedule::ScheduleSource>(*star);
-        asking->protocol = protocol;
+        const auto requesting = std::make_shared<schedule::ScheduleSource>(*star);
+        requesting->protocol = protocol;
         fakes::run_device_ranks({.size = kScheduleRanks}, [&](fakes::DeviceRank& member) {
-            member.group.choose_from(loaded(asking, {}, std::make_shared<std::atomic<int>>(0)));
+            member.group.choose_from(loaded(requesting, {}, std::make_shared<std::atomic<int>>(0)));
             std::vector<std::int32_t> data(kScheduleCount, member.group.rank() + 1);
             const Status status = sum_with(member, data);
             EXPECT_TRUE(status.is_ok()) << status.to_string();

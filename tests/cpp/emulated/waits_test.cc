@@ -78,7 +78,7 @@ TEST(EmulatedTimeoutTest, TheCallsOwnOrTheGroupsAsItIsNow) {
 }
 
 /// Rank 0 gives up waiting for rank 1 long before rank 2 would, which waits for it, too.
-TEST(EmulatedTimeoutTest, WhoGivesUpTellsTheOthers) {
+TEST(EmulatedTimeoutTest, ARankThatGivesUpNotifiesTheOthers) {
     fakes::run_device_ranks(
         {.size = 3, .timeout = milliseconds(60'000)}, [](fakes::DeviceRank& member) {
             const Case call{.count = 1000, .plan = kFewThreads};
@@ -110,11 +110,11 @@ std::vector<Order> orders_of(fakes::FakeCudaDriver& driver, Launch launch) {
 }
 
 /// What is asked of one event.
-std::vector<What> asked_of(sys::cuda::Event event, const std::vector<Order>& orders) {
-    std::vector<What> asked;
+std::vector<What> requested_of(sys::cuda::Event event, const std::vector<Order>& orders) {
+    std::vector<What> requested;
     for (const Order& order : orders)
-        if (order.event == event) asked.push_back(order.what);
-    return asked;
+        if (order.event == event) requested.push_back(order.what);
+    return requested;
 }
 
 auto is_one_order() {
@@ -130,7 +130,7 @@ TEST(EmulatedOrderTest, CollectivesInAGraphAndOutsideKeepOneOrder) {
             return member.group.launch(run.collective(), on);
         });
         ASSERT_EQ(orders.size(), 6U);
-        EXPECT_THAT(asked_of(orders.front().event, orders), is_one_order());
+        EXPECT_THAT(requested_of(orders.front().event, orders), is_one_order());
     });
 }
 
@@ -147,8 +147,8 @@ TEST(EmulatedOrderTest, MessagesInAGraphAndOutsideKeepTwoOrders) {
         ASSERT_EQ(orders.size(), 12U);
         const sys::cuda::Event sends = orders.front().event;
         const sys::cuda::Event receives = orders.back().event;
-        EXPECT_THAT(asked_of(sends, orders), is_one_order());
-        EXPECT_THAT(asked_of(receives, orders), is_one_order());
+        EXPECT_THAT(requested_of(sends, orders), is_one_order());
+        EXPECT_THAT(requested_of(receives, orders), is_one_order());
         int stream = 0;
         const bool is_sending = member.group.rank() == 0;
         EXPECT_TRUE((is_sending ? member.group.exchange({.sends = {&send, 1}}, &stream)
@@ -156,7 +156,7 @@ TEST(EmulatedOrderTest, MessagesInAGraphAndOutsideKeepTwoOrders) {
                         .is_ok());
         const auto one_way = member.driver.take_orders();
         EXPECT_EQ(one_way.size(), 2U);
-        EXPECT_THAT(asked_of(is_sending ? sends : receives, one_way),
+        EXPECT_THAT(requested_of(is_sending ? sends : receives, one_way),
                     ::testing::ElementsAre(What::kAwait, What::kRecord));
     });
 }

@@ -16,7 +16,7 @@ sys::XmlElement configured(std::string_view content) {
     return *sys::read_xml(concat("<data xmlns=\"urn:d\">", content, "</data>"));
 }
 
-std::string told(std::string_view before, std::string_view after) {
+std::string reported(std::string_view before, std::string_view after) {
     return to_string(differences(configured(before), configured(after), "urn:d"));
 }
 
@@ -33,9 +33,10 @@ TEST(DifferenceTest, SeesNoneInOrderBlanksAndAttributes) {
 
 TEST(DifferenceTest, NamesEntriesOfListsAsAWhole) {
     const auto in = [](const std::string& entries) { return "<c>" + entries + "</c>"; };
-    EXPECT_EQ(told("", in(pair(1, 2))), "adds c (pair (ingress 1, egress 2))");
-    EXPECT_EQ(told(in(pair(1, 2)), in(pair(1, 2) + pair(5, 6))), "adds pair (ingress 5, egress 6)");
-    EXPECT_EQ(told(in(pair(1, 2)), in(pair(1, 3))),
+    EXPECT_EQ(reported("", in(pair(1, 2))), "adds c (pair (ingress 1, egress 2))");
+    EXPECT_EQ(reported(in(pair(1, 2)), in(pair(1, 2) + pair(5, 6))),
+              "adds pair (ingress 5, egress 6)");
+    EXPECT_EQ(reported(in(pair(1, 2)), in(pair(1, 3))),
               "adds pair (ingress 1, egress 3), removes pair (ingress 1, egress 2)");
 }
 
@@ -50,16 +51,16 @@ TEST(DifferenceTest, ShowsNoValuesOfOtherModules) {
 TEST(DifferenceTest, IsShortAndDisturbsNoTerminal) {
     std::string many;
     for (int i = 1; i <= 9; ++i) many += pair(i, i);
-    EXPECT_THAT(told("<c><k><l/></k></c>", "<c><k><l/></k>" + many + "</c>"),
+    EXPECT_THAT(reported("<c><k><l/></k></c>", "<c><k><l/></k>" + many + "</c>"),
                 ::testing::EndsWith(" and 5 more"));
-    EXPECT_THAT(told("",
-                     "<n>a\xc2\x9b"
-                     "b" +
-                         std::string(5000, 'c') + "</n>"),
+    EXPECT_THAT(reported("",
+                         "<n>a\xc2\x9b"
+                         "b" +
+                             std::string(5000, 'c') + "</n>"),
                 SizeIs(::testing::Le(128)));
-    EXPECT_THAT(told("",
-                     "<n>a\xc2\x9b"
-                     "b</n>"),
+    EXPECT_THAT(reported("",
+                         "<n>a\xc2\x9b"
+                         "b</n>"),
                 "adds n a?b");
 }
 

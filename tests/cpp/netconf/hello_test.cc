@@ -20,7 +20,7 @@ TEST_F(SessionTest, SendsAndReadsTheHelloOfTheRfc) {
     EXPECT_EQ(session_.capabilities().session_id, 4U);
     EXPECT_TRUE(session_.capabilities().has("capability:startup:1.0"));
     EXPECT_FALSE(session_.capabilities().has("capability:startup"));
-    EXPECT_EQ(script_.heard,
+    EXPECT_EQ(script_.received,
               "<?xml version=\"1.0\" encoding=\"UTF-8\"?>"
               "<hello xmlns=\"urn:ietf:params:xml:ns:netconf:base:1.0\"><capabilities>"
               "<capability>urn:ietf:params:netconf:base:1.0</capability>"
@@ -28,16 +28,16 @@ TEST_F(SessionTest, SendsAndReadsTheHelloOfTheRfc) {
               "</capabilities></hello>]]>]]>");
 }
 
-TEST_F(SessionTest, ChunksOnlyWhereBothSpeakVersionOneOne) {
+TEST_F(SessionTest, ChunksOnlyWhereBothUseVersionOneOne) {
     for (const std::string_view versions : {"0", "01"}) {
-        Script script{.said = server_hello(versions)};
+        Script script{.reported = server_hello(versions)};
         NetconfSession session(std::make_unique<ScriptedStream>(script));
         ASSERT_TRUE(session.connect(test_deadline()).is_ok());
-        script.heard.clear();
+        script.received.clear();
         const Framing framing = versions == "0" ? Framing::kEndOfMessage : Framing::kChunked;
-        script.said = framed(reply("1"), framing);
+        script.reported = framed(reply("1"), framing);
         EXPECT_TRUE(session.call("<commit/>", test_deadline()).is_ok());
-        EXPECT_EQ(script.heard, framed(rpc("1", "<commit/>"), framing));
+        EXPECT_EQ(script.received, framed(rpc("1", "<commit/>"), framing));
     }
 }
 
@@ -48,7 +48,7 @@ TEST_F(SessionTest, RefusesAHelloThatIsNone) {
           "<session-id>1</session-id></hello>]]>]]>",
           "<hello xmlns=\"urn:ietf:params:xml:ns:netconf:base:1.0\"><capabilities><capability>"
           "urn:ietf:params:netconf:base:1.0</capability></capabilities></hello>]]>]]>"}) {
-        Script script{.said = std::string(hello)};
+        Script script{.reported = std::string(hello)};
         NetconfSession session(std::make_unique<ScriptedStream>(script));
         const Status got = session.connect(test_deadline());
         EXPECT_EQ(got.code(), StatusCode::kPeerLost) << hello;

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 // RFC 6241, section 7.5: what a server answers when the lock is held by another session.
-TEST_F(SessionTest, TellsAllOfAnError) {
+TEST_F(SessionTest, ReportsAllOfAnError) {
     ASSERT_TRUE(connect().is_ok());
     answers(reply("1",
                   "<rpc-error><error-type>protocol</error-type><error-tag>lock-denied</error-tag>"
@@ -69,7 +69,7 @@ TEST_F(SessionTest, EndsWithWhatMakesNoSense) {
     for (const std::string_view message :
          {std::string_view("<rpc-reply"), std::string_view("<data/>"), std::string_view(bomb),
           std::string_view("<rpc-reply xmlns=\"urn:ietf:params:xml:ns:netconf:base:1.0\"/>")}) {
-        Script script{.said = server_hello("01") + framed(message, Framing::kChunked)};
+        Script script{.reported = server_hello("01") + framed(message, Framing::kChunked)};
         NetconfSession session(std::make_unique<ScriptedStream>(script));
         ASSERT_TRUE(session.connect(test_deadline()).is_ok());
         const auto got = session.call("<commit/>", test_deadline());
@@ -79,7 +79,7 @@ TEST_F(SessionTest, EndsWithWhatMakesNoSense) {
     }
 }
 
-TEST_F(SessionTest, RefusesAReplyToWhatWasNeverAsked) {
+TEST_F(SessionTest, RefusesAReplyToNoRequest) {
     ASSERT_TRUE(connect().is_ok());
     answers(reply("7"));
     EXPECT_THAT(commit().status().message(), HasSubstr("no message-id of ours"));

@@ -41,11 +41,11 @@ inline std::string rpc(std::string_view id, std::string_view operation) {
 class SessionTest : public ::testing::Test {
    protected:
     Status connect(std::string_view versions = "01") {
-        script_.said = server_hello(versions);
+        script_.reported = server_hello(versions);
         return session_.connect(test_deadline());
     }
     void answers(std::string_view message) {
-        script_.said += framed(message, session_.capabilities().framing());
+        script_.reported += framed(message, session_.capabilities().framing());
     }
     Result<Reply> commit(Deadline deadline = test_deadline()) {
         return session_.call("<commit/>", deadline);

@@ -14,8 +14,8 @@ namespace pccl::netconf {
 
 /// What both ends of a stream have said. Outlives the stream.
 struct Script {
-    std::string said = {};              // by the server, and not read yet
-    std::string heard = {};             // from the client
+    std::string reported = {};          // by the server, and not read yet
+    std::string received = {};          // from the client
     std::size_t at_a_time = 1U << 20U;  // bytes each way
     Status end = Status::ok();          // what reading gives once all is read
     Status refusal = Status::ok();      // what connecting gives
@@ -32,18 +32,18 @@ class ScriptedStream final : public ByteStream {
     }
     Result<std::size_t> write_some(std::string_view bytes) override {
         const std::size_t taken = std::min(bytes.size(), script_.at_a_time);
-        script_.heard += bytes.substr(0, taken);
+        script_.received += bytes.substr(0, taken);
         return taken;
     }
     Result<std::size_t> read_some(std::span<char> into) override {
-        const std::size_t got = std::min({into.size(), script_.said.size(), script_.at_a_time});
+        const std::size_t got = std::min({into.size(), script_.reported.size(), script_.at_a_time});
         if (got == 0 && !script_.without_end.empty()) {
-            script_.said = script_.without_end;
+            script_.reported = script_.without_end;
             return read_some(into);
         }
         if (got == 0) PCCL_TRY(script_.end);
-        std::copy_n(script_.said.begin(), got, into.begin());
-        script_.said.erase(0, got);
+        std::copy_n(script_.reported.begin(), got, into.begin());
+        script_.reported.erase(0, got);
         return got;
     }
     [[nodiscard]] sys::Interest interest() const override { return {}; }

@@ -22,14 +22,14 @@ TEST_F(SessionTest, CountsItsMessagesAndMovesThemByteForByte) {
     script_.at_a_time = 1;
     ASSERT_TRUE(connect().is_ok());
     for (const std::string_view id : {"1", "2", "3"}) {
-        script_.heard.clear();
+        script_.received.clear();
         answers(reply(id));
         session_.request("<commit/>");
         Result<std::optional<Reply>> got = session_.advance();
         while (got.is_ok() && !got->has_value()) got = session_.advance();
         ASSERT_TRUE(got.is_ok());
         EXPECT_EQ((**got).message_id, id);
-        EXPECT_EQ(script_.heard, framed(rpc(id, "<commit/>"), Framing::kChunked));
+        EXPECT_EQ(script_.received, framed(rpc(id, "<commit/>"), Framing::kChunked));
     }
 }
 
@@ -50,7 +50,7 @@ TEST_F(SessionTest, HoldsItsDeadlineAgainstMessagesWithoutEnd) {
     for (const std::string& message :
          {std::string("<notification xmlns=\"urn:ietf:params:xml:ns:netconf:notification:1.0\"/>"),
           reply("1", "<data/>")}) {
-        Script script{.said = server_hello("01")};
+        Script script{.reported = server_hello("01")};
         NetconfSession session(std::make_unique<ScriptedStream>(script));
         ASSERT_TRUE(session.connect(test_deadline()).is_ok());
         session.request("<get/>");
@@ -72,11 +72,11 @@ TEST_F(SessionTest, TakesWhiteSpaceAroundMessagesAndBeforeDeclarations) {
     const std::string declared = "\n<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
     for (const std::string_view versions : {"0", "01"}) {
         const Framing framing = versions == "0" ? Framing::kEndOfMessage : Framing::kChunked;
-        Script script{.said = "\r\n " + server_hello(versions) + "\n"};
+        Script script{.reported = "\r\n " + server_hello(versions) + "\n"};
         NetconfSession session(std::make_unique<ScriptedStream>(script));
         ASSERT_TRUE(session.connect(test_deadline()).is_ok());
         for (const std::string_view id : {"1", "2"}) {
-            script.said += framed(declared + reply(id) + "\n", framing) + "\n";
+            script.reported += framed(declared + reply(id) + "\n", framing) + "\n";
             const auto got = session.call("<commit/>", test_deadline());
             EXPECT_TRUE(got.is_ok()) << got.status().message();
         }
@@ -105,7 +105,7 @@ TEST_F(SessionTest, TakesTheAnswerThatCameBeforeTheEnd) {
 TEST_F(SessionTest, HandsOnWhyAConnectionWasRefused) {
     script_.refusal = Status(StatusCode::kMismatch, "another host key");
     EXPECT_EQ(session_.connect(test_deadline()).code(), StatusCode::kMismatch);
-    EXPECT_THAT(script_.heard, IsEmpty());
+    EXPECT_THAT(script_.received, IsEmpty());
 }
 
 }  // namespace

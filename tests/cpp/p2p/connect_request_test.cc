@@ -19,7 +19,7 @@ namespace {
 using testing::HasSubstr;
 using SessionTest = Pair;
 
-TEST_P(SessionTest, DisconnectingSaysWhoAndConnectsAgain) {
+TEST_P(SessionTest, DisconnectingNamesThePeerWhichConnectsAgain) {
     ASSERT_EQ(client_->connect("server", test_deadline()).to_string(), "ok");
     ASSERT_EQ(ended(client_->read(mine_.all(), all_of(remote_))).to_string(), "ok");
     ASSERT_EQ(client_->disconnect("server").to_string(), "ok");
@@ -90,7 +90,7 @@ TEST_P(SessionTest, NobodyConnectsWithoutTheSecret) {
     EXPECT_TRUE(server_->peers().empty());
 }
 
-TEST_P(SessionTest, ConnectingToOneThatHasClosedSaysThatItIsGone) {
+TEST_P(SessionTest, ConnectingToOneThatHasClosedReportsThatItIsGone) {
     server_->close();
     const Status gone = client_->connect("server", test_deadline());
     EXPECT_EQ(gone.code(), StatusCode::kPeerLost) << gone.to_string();

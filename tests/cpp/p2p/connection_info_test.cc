@@ -36,7 +36,7 @@ TEST_F(ConnectionInfoTest, NoPartAndNoDamagedCopyOfItIsTaken) {
     EXPECT_FALSE(ConnectionInfo::deserialise(std::string(1 << 20, 'x')).is_ok());
 }
 
-TEST_F(ConnectionInfoTest, AnotherVersionSaysSo) {
+TEST_F(ConnectionInfoTest, AnotherVersionIsNamed) {
     std::string later = bytes_;
     later[2] = 9;
     EXPECT_EQ(ConnectionInfo::deserialise(later).status().code(), StatusCode::kUnsupported);

@@ -30,9 +30,9 @@ std::vector<std::byte> damaged(const ControlMessage& message, std::size_t at, st
 TEST(ControlMessageTest, QuestionsAndAnswersComeBackWhole) {
     const auto owner = session("a", "shm");
     const Stamped memory(*owner, 1000, 1);
-    const Asked asked = round_trip(Asked{.number = 7, .name = "layer/3"});
-    EXPECT_EQ(asked.number, 7U);
-    EXPECT_EQ(asked.name, "layer/3");
+    const Asked requested = round_trip(Asked{.number = 7, .name = "layer/3"});
+    EXPECT_EQ(requested.number, 7U);
+    EXPECT_EQ(requested.name, "layer/3");
     EXPECT_EQ(round_trip(Ping{.number = 6}).number, 6U);
     const Answered found =
         round_trip(Answered{.number = 8, .memory = registered(*memory.local).descriptor()});

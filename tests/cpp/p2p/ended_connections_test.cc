@@ -13,7 +13,7 @@ using testing::IsEmpty;
 
 const SessionId kPeer{.name = "peer", .incarnation = 1};
 
-TEST(EndedConnectionsTest, AreToldToThatIncarnationOfThePeerAlone) {
+TEST(EndedConnectionsTest, AreSentToThatIncarnationOfThePeerAlone) {
     EndedConnections ended;
     ended.add(kPeer, 7);
     ended.add(kPeer, 8);

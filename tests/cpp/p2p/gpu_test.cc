@@ -19,7 +19,7 @@ namespace {
 using testing::HasSubstr;
 using transport::Mapping;
 
-TEST_P(GpuSessionTest, ReadsAndWritesByThePathThatItTells) {
+TEST_P(GpuSessionTest, ReadsAndWritesByTheReportedPath) {
     const Work read = client_->read(mine_.all(), all_of(remote_)).value();
     ASSERT_EQ(read.wait(test_deadline()).to_string(), "ok");
     EXPECT_TRUE(std::ranges::equal(mine_.bytes(), theirs_.bytes()));
@@ -226,7 +226,7 @@ TEST_P(GpuCopyTest, AnEngineThatFailsFailsTheTransferAlone) {
 
 using UnorderedReadTest = OrderedReadTest;
 
-TEST_P(UnorderedReadTest, IsRefusedAndSaysWhy) {
+TEST_P(UnorderedReadTest, IsRefusedWithTheReason) {
     const Status status = read().status();
     EXPECT_EQ(status.code(), StatusCode::kUnsupported);
     EXPECT_THAT(status.message(), HasSubstr("session \"server\""));
@@ -283,7 +283,7 @@ TEST(GpuMemory, WithoutCudaIsRefusedInOneLine) {
     EXPECT_EQ(status.message().find('\n'), std::string::npos);
 }
 
-TEST(GpuMemory, ThatCudaIpcDoesNotShareSaysSo) {
+TEST(GpuMemory, ThatCudaIpcDoesNotShareIsRefusedWithTheReason) {
     StandIn gpus;
     const auto server = session("server", "shm");
     const auto client = session("client", "shm");

@@ -29,7 +29,7 @@ TEST_P(SessionTest, WhatIsPublishedIsFetchedFromThePeerItself) {
 
 TEST_P(SessionTest, ANameStandsForWhatWasPublishedLastAndForNothingAfterwards) {
     const Stamped other(*server_, 100, 3);
-    const auto is_told = [&](const LocalMemory& memory) {
+    const auto is_notified = [&](const LocalMemory& memory) {
         const auto fetched = client_->fetch("server", "cache", test_deadline());
         return fetched.is_ok() &&
                fetched->imported().descriptor.id == registered(memory).descriptor().id;
@@ -44,9 +44,9 @@ TEST_P(SessionTest, ANameStandsForWhatWasPublishedLastAndForNothingAfterwards) {
     expect_none("there is none");
     ASSERT_EQ(server_->publish("cache", theirs_.local).to_string(), "ok");
     ASSERT_EQ(server_->publish("other", theirs_.local).to_string(), "ok");
-    EXPECT_TRUE(is_told(*theirs_.local));
+    EXPECT_TRUE(is_notified(*theirs_.local));
     ASSERT_EQ(server_->publish("cache", other.local).to_string(), "ok");
-    EXPECT_TRUE(is_told(*other.local));
+    EXPECT_TRUE(is_notified(*other.local));
     ASSERT_EQ(server_->deregister_memory(other.local).to_string(), "ok");
     expect_none("there are: other");
     ASSERT_EQ(server_->publish("cache", theirs_.local).to_string(), "ok");

@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST_P(TransferTest, AMessageGoesWhereItsReceiveSays) {
+TEST_P(TransferTest, AMessageGoesToTheMemoryOfItsReceive) {
     const auto before = theirs_.bytes();
     const Message sent = send(5, kBytes / 2, 7);
     const Message received = receive(100, kBytes / 2, 7);
@@ -53,7 +53,7 @@ TEST_P(TransferTest, ASendIsNotDoneBeforeSomebodyWantsIt) {
     EXPECT_TRUE(sent.is_complete());
 }
 
-TEST_P(TransferTest, AShorterMessageTellsItsLengthAndALongerOneFailsOnBothSides) {
+TEST_P(TransferTest, AShorterMessageReportsItsLengthAndALongerOneFailsOnBothSides) {
     const auto before = theirs_.bytes();
     const Message shorter = receive(0, 100, 1);
     const Message longer = receive(1000, 100, 2);
@@ -98,7 +98,7 @@ TEST_P(TransferTest, AWindowHasRoomAgainOnceMessagesEnd) {
     EXPECT_EQ(client_->create_transfer("nobody").status().code(), StatusCode::kInvalidArgument);
 }
 
-TEST_P(TransferTest, AMessageIsConsumedWhenItsProgramKnowsOfIt) {
+TEST_P(TransferTest, AMessageIsConsumedWhenItsProgramHasIt) {
     const Message received = receive(0, 1000, 7);
     const Message too_short = receive(2000, 10, 8);
     EXPECT_EQ(received.stage(), MessageStage::kPosted);

@@ -73,7 +73,7 @@ TEST_P(PlanTest, AsManyBlocksAsThereMayBeAreCountedByTheirNumber) {
                 testing::HasSubstr("block 0 has 24 bytes here and 23 there"));
 }
 
-TEST_P(PlanTest, PiecesAreAsShortAsIsAskedFor) {
+TEST_P(PlanTest, PiecesAreAsShortAsRequested) {
     const Extent all{0, kBytes};
     const auto plan = Plan::make({mine_.local, all}, {remote_, all}, 100'000);
     ASSERT_TRUE(plan.is_ok()) << plan.status().to_string();

@@ -150,7 +150,7 @@ TEST_P(ProcessTest, WhoIsKilledIsLostAndWhoComesBackIsReached) {
     EXPECT_EQ(read(theirs).code(), StatusCode::kUnavailable) << "of its first incarnation";
 }
 
-TEST_P(ProcessTest, ConnectingRightAfterADeathSaysSoAndItsSuccessorIsReached) {
+TEST_P(ProcessTest, ConnectingRightAfterADeathReportsItAndItsSuccessorIsReached) {
     for (unsigned round = 0; round < 20; ++round) {
         Server server(GetParam(), round);
         const RemoteMemory theirs = meet(server);

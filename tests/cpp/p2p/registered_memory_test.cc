@@ -185,11 +185,11 @@ TEST_P(ServedTest, ARefusedRequestIsLoggedWithWhoRefusedIt) {
     const std::regex line(
         "warning.*session \"server\" refused ([0-9]+) requests for memory that is not registered "
         "with it, or beyond it\n");
-    int told = 0;
+    int reported = 0;
     for (std::sregex_iterator each(log.begin(), log.end(), line); each != std::sregex_iterator();
          ++each)
-        told += std::stoi((*each)[1]);
-    EXPECT_EQ(told, 3) << log;
+        reported += std::stoi((*each)[1]);
+    EXPECT_EQ(reported, 3) << log;
 }
 
 TEST_P(ServedTest, NoAttackOnMemoryGetsThrough) {

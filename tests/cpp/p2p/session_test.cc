@@ -70,7 +70,7 @@ TEST_P(SessionTest, OneThatWasNotLoadedIsNotCalledBackOnceItHasGone) {
     EXPECT_THAT(gone.message(), HasSubstr("session \"client\""));
 }
 
-TEST_P(SessionTest, AcceptTellsEachPeerThatHasCalledOnce) {
+TEST_P(SessionTest, AcceptReturnsEachConnectingPeerOnce) {
     std::vector<std::unique_ptr<Session>> guests;
     for (const std::string name : {"first", "second", "third"}) {
         guests.push_back(session(name, GetParam()));
@@ -268,7 +268,7 @@ TEST_P(DisplacedTest, CallingDoesNotTakeThePlaceOfASuccessorThatHasCalled) {
     expect_to_be_with(*successor_, its_);
 }
 
-TEST_P(DisplacedTest, TheFlightRecordSaysByWhomAndThatItWasRefused) {
+TEST_P(DisplacedTest, TheFlightRecordHasTheDisplacingPeerAndTheRefusal) {
     using runtime::SessionEventKind;
     const TimePoint begun = system_clock().now();
     ASSERT_TRUE(client_->load_remote_conn_info(successor_->connection_info()).is_ok());

@@ -18,7 +18,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST_P(TransferTest, ReadsAndWritesMoveWhatTheySayAndNotifyBehindIt) {
+TEST_P(TransferTest, ReadsAndWritesMoveTheirBytesAndNotifyBehindThem) {
     const auto theirs = theirs_.bytes();
     const auto mine = mine_.bytes();
     const Work read = to_server_
@@ -109,7 +109,7 @@ TEST_P(TransferTest, ReadsAndWritesAreCheckedAndTheirMemoryIsThePeers) {
     EXPECT_EQ(to_server_.wait(test_deadline()).code(), StatusCode::kUnavailable);
 }
 
-TEST_P(TransferTest, WhatIsGivenUpIsToldApartFromWhatIsDone) {
+TEST_P(TransferTest, CancelledTransfersDifferFromCompletedOnes) {
     const Message done = receive(0, 10, 1);
     const Message unwanted = receive(100, 10, 2);
     ASSERT_EQ(send(50, 10, 1).wait(test_deadline()).to_string(), "ok");

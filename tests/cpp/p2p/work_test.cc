@@ -12,7 +12,7 @@ namespace {
 using testing::HasSubstr;
 using SessionTest = Pair;
 
-TEST_P(SessionTest, WhoAsksAgainAndAgainCarriesItOn) {
+TEST_P(SessionTest, RepeatedChecksMakeProgress) {
     auto work = client_->read(mine_.all(), all_of(remote_));
     ASSERT_TRUE(work.is_ok()) << work.status().to_string();
     const Deadline deadline = test_deadline();

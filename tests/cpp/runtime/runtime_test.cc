@@ -22,7 +22,7 @@ using transport::TransportKind;
 constexpr transport::GroupId kGroup{1};
 constexpr transport::Secret kSecret{2};
 
-Introduction asking_for(Service service, TransportKind kind) {
+Introduction requesting(Service service, TransportKind kind) {
     return {.request = {.group = kGroup, .source = 1, .destination = 0, .group_size = 2},
             .service = service,
             .transport = static_cast<std::uint8_t>(kind)};
@@ -49,15 +49,15 @@ class ArrivalsTest : public testing::Test {
 };
 
 TEST_F(ArrivalsTest, WhatNobodyHereServesIsShutOut) {
-    EXPECT_TRUE(is_shut_out(asking_for(Service::kRegion, TransportKind::kTcp)));
-    EXPECT_TRUE(is_shut_out(asking_for(Service::kLink, TransportKind::kVerbs)));
+    EXPECT_TRUE(is_shut_out(requesting(Service::kRegion, TransportKind::kTcp)));
+    EXPECT_TRUE(is_shut_out(requesting(Service::kLink, TransportKind::kVerbs)));
 }
 
 TEST_F(ArrivalsTest, ItsEndpointsDoorAnswersQuestionsAfterwards) {
-    EXPECT_TRUE(is_shut_out(asking_for(Service::kRegion, TransportKind::kTcp)));
+    EXPECT_TRUE(is_shut_out(requesting(Service::kRegion, TransportKind::kTcp)));
     const auto other = Runtime::create(TransportKind::kTcp).value();
     const auto answer = other->control().query(
-        runtime_->control().address(), asking_for(Service::kQuery, TransportKind::kTcp).request,
+        runtime_->control().address(), requesting(Service::kQuery, TransportKind::kTcp).request,
         kSecret, test_deadline());
     EXPECT_TRUE(answer.is_ok()) << answer.status().to_string();
 }

@@ -48,7 +48,7 @@ TEST(VerifierTest, FindsFifosWithTwoLanesAtOneEnd) {
                 AllOf(HasSubstr("rank 0 lane 1 step 0 (send"), HasSubstr("like lane 0")));
 }
 
-TEST(VerifierTest, FindsDeadlocksAndSaysWhoWaitsForWhom) {
+TEST(VerifierTest, FindsDeadlocksAndNamesTheWaitingSteps) {
     Schedule schedule = good_all_reduce();
     for (Program& program : schedule.programs) {
         std::swap(program.lanes[0][0], program.lanes[0][1]);

@@ -54,7 +54,7 @@ TEST(ExpressionsTest, KeepsSumsWithOneOperandInCommonApart) {
         if (input != inputs.front()) sums.add(inputs.front(), input);
 }
 
-TEST(ExpressionsTest, KnowsASumAgainWhicheverOperandComesFirst) {
+TEST(ExpressionsTest, RecognizesASumInEitherOrderOfOperands) {
     Sums sums(3, 2);
     const std::vector<Expression> inputs = sums.made();
     sums.add(inputs[0], inputs[4]);
@@ -65,7 +65,7 @@ TEST(ExpressionsTest, KnowsASumAgainWhicheverOperandComesFirst) {
     sums.add(inputs[4], inputs[0]);
 }
 
-TEST(ExpressionsTest, KnowsAnySumsOfSumsAgain) {
+TEST(ExpressionsTest, RecognizesSumsOfSums) {
     std::mt19937 random(7);
     for (int round = 0; round < 20; ++round) {
         Sums sums(4, 2);

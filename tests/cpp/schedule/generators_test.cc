@@ -40,7 +40,7 @@ TEST_P(GeneratedScheduleTest, IsProvenForUpTo64Ranks) {
 }
 
 /// Links are cut into windows by it: too much is a window more, of a few bytes.
-TEST_P(GeneratedScheduleTest, HasMessagesAsLongAsItSays) {
+TEST_P(GeneratedScheduleTest, HasMessagesOfTheStatedLength) {
     EXPECT_GE(GetParam()->longest_message(testing::shape_of(GetParam(), 1, 0, 1)), 1);
     for (int ranks = 2; ranks <= 64; ++ranks) {
         for (int aggregation = 0; aggregation < (GetParam()->aggregates ? ranks : 1);

@@ -45,7 +45,7 @@ class HierarchicalTest : public ::testing::TestWithParam<Sizes> {
     }
 };
 
-TEST_P(HierarchicalTest, IsRightAndCostsWhatItSays) {
+TEST_P(HierarchicalTest, IsRightAndHasItsStatedCost) {
     for (const SourcePtr& source : hierarchical(GetParam())) {
         SCOPED_TRACE(to_string(source->kind));
         const Shape shape = least_shape(*source, ranks());

@@ -10,7 +10,7 @@
 namespace pccl::schedule {
 namespace {
 
-TEST(VerifierTest, SaysWhetherBlocksMayDifferInLength) {
+TEST(VerifierTest, ReturnsWhetherBlocksMayDifferInLength) {
     const auto takes_uneven = [](const Schedule& schedule) {
         return verify(schedule, Placement::kOutOfPlace).value().takes_uneven;
     };

@@ -96,7 +96,7 @@ TEST(VerifierTest, ProtectsTheInputThatIsNotOutputInPlace) {
     EXPECT_THAT(fault_of(schedule, Placement::kInPlace), HasSubstr("writes input[2]"));
 }
 
-TEST(VerifierTest, KnowsWhoHasWhichBuffer) {
+TEST(VerifierTest, TracksTheBuffersOfEachRank) {
     Schedule gather = generate("one_shot", {.kind = CollectiveKind::kGather, .ranks = 2}).value();
     gather.programs[1].lanes[0].push_back(
         {.action = Action::kCopy, .src = {kIn, 0, 1}, .dst = {kOut, 1, 1}});

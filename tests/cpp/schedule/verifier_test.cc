@@ -32,7 +32,7 @@ TEST(VerifierTest, CountsRounds) {
     EXPECT_EQ(rounds(testing::two_lane_ring_all_reduce(5)), 8);
 }
 
-TEST(VerifierTest, TellsBitIdenticalSumsFromOthers) {
+TEST(VerifierTest, DistinguishesBitIdenticalSums) {
     EXPECT_TRUE(verify(good_all_reduce(), Placement::kOutOfPlace).value().bit_identical);
     // Everybody adds its own first: (x0 + x1) + x2, (x1 + x0) + x2, but (x2 + x0) + x1.
     Schedule schedule{.name = "own first",

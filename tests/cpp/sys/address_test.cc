@@ -18,7 +18,7 @@ TEST(AddressTest, PrintsWhatItParsed) {
     }
 }
 
-TEST(AddressTest, TellsItsIpAlone) {
+TEST(AddressTest, ReturnsItsIpAlone) {
     for (const char* const ip : {"10.0.0.1", "fd00::1", "fe80::1%lo"})
         EXPECT_EQ(Address::from_ip(ip, 4567)->ip_text(), ip);
     EXPECT_EQ(Address::from_unix_name("name")->ip_text(), "");
@@ -61,7 +61,7 @@ TEST(AddressTest, RefusesTextsWithoutBound) {
     EXPECT_TRUE(Address::from_unix_name(std::string(100, 'a')).is_ok());
 }
 
-TEST(AddressTest, KnowsLoopbackAndLinkLocal) {
+TEST(AddressTest, RecognizesLoopbackAndLinkLocal) {
     EXPECT_TRUE(Address::parse("127.8.9.1:1")->is_loopback());
     EXPECT_TRUE(Address::parse("[::1]:1")->is_loopback());
     EXPECT_FALSE(Address::parse("10.0.0.1:1")->is_loopback());

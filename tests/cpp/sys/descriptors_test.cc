@@ -91,7 +91,7 @@ TEST(DescriptorsTest, APeerThatLeavesIsLost) {
               StatusCode::kPeerLost);
 }
 
-TEST(DescriptorsTest, TheKernelTellsWhoIsThere) {
+TEST(DescriptorsTest, TheKernelReportsThePeer) {
     const Connection pair = connected(unix_address("who"));
     for (const int fd : {pair.client.get(), pair.server.get()}) {
         const auto who = peer_credentials(fd);

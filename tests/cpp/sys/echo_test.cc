@@ -39,7 +39,7 @@ TEST_F(EchoTest, AreAnsweredOnceAllBytesHaveCome) {
     std::thread other([&] { ended = answer_echoes(there_.get(), test_deadline()); });
     const std::vector<std::byte> most(kMostEchoed);
     for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, kMostEchoed, std::size_t{0}}) {
-        const auto echo = ask_echo(here_.get(), std::span(most).first(bytes), test_deadline());
+        const auto echo = request_echo(here_.get(), std::span(most).first(bytes), test_deadline());
         ASSERT_TRUE(echo.is_ok()) << echo.status().to_string();
         EXPECT_GT(echo->sent, 0);
         EXPECT_GE(echo->answered, echo->sent);
@@ -57,10 +57,10 @@ TEST_F(EchoTest, OfMoreBytesThanMayFollowAreRefused) {
     EXPECT_EQ(answer_echoes(there_.get(), test_deadline()).code(), StatusCode::kInvalidArgument);
 }
 
-TEST_F(EchoTest, EndWhereNobodyAsksOrAnswers) {
+TEST_F(EchoTest, EndWithoutARequestOrAnAnswer) {
     const Duration soon = std::chrono::milliseconds(5);
     EXPECT_EQ(answer_echoes(there_.get(), Deadline::after(soon)).code(), StatusCode::kTimeout);
-    EXPECT_EQ(ask_echo(here_.get(), {}, Deadline::after(soon)).status().code(),
+    EXPECT_EQ(request_echo(here_.get(), {}, Deadline::after(soon)).status().code(),
               StatusCode::kTimeout);
 }
 

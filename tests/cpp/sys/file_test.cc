@@ -79,7 +79,7 @@ TEST_F(FileTest, ThreadsThatWriteAtOnceLeaveItWhole) {
     EXPECT_EQ(entries(), 1U);
 }
 
-TEST_F(FileTest, SaysWhyItCannotBeReplaced) {
+TEST_F(FileTest, NamesTheReasonWhereItCannotBeReplaced) {
     fs::create_directory(folder_ / "text");
     const Status written = write_file(folder_ / "text", "after");
     EXPECT_NE(written.message().find("directory"), std::string::npos) << written.message();

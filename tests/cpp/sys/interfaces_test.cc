@@ -107,7 +107,7 @@ TEST(InterfacesTest, ALonelyHostUsesItsLoopback) {
     EXPECT_EQ(choose_interface(lonely, "")->address, Address::from_ip("127.0.0.1", 0).value());
 }
 
-TEST(InterfacesTest, SaysWhatThereIsWhenNothingFits) {
+TEST(InterfacesTest, ListsTheInterfacesWhenNoneFits) {
     for (const std::string spec :
          {"=eth", "bond", "11.0.0.0/8", "10.2.0.0/16", "^lo,docker,eth,ib,wan"}) {
         const auto status = choose_interface(kHost, spec).status();

@@ -64,7 +64,7 @@ TEST_F(MemoryLeftTest, IsBoundByEachControlGroupAroundTheProcess) {
     EXPECT_THAT(left().bound, HasSubstr("/sys/fs/cgroup/job/memory.max"));
 }
 
-TEST_F(MemoryLeftTest, KnowsTheFirstVersionOfControlGroups) {
+TEST_F(MemoryLeftTest, SupportsTheFirstVersionOfControlGroups) {
     write("proc/self/cgroup", "4:cpu,memory:/job\n3:devices:/other\n0::/\n");
     write("sys/fs/cgroup/memory/job/memory.limit_in_bytes", "9223372036854771712\n");
     write("sys/fs/cgroup/memory/job/memory.usage_in_bytes", "1000\n");

@@ -45,8 +45,9 @@ TEST(NameLookupTest, DeadlineEndsTheWaitForASilentService) {
     EXPECT_FALSE(lookup.poll().has_value());
     const Status late = lookup.wait(Deadline::after(milliseconds(20))).status();
     EXPECT_EQ(late.code(), StatusCode::kTimeout);
-    EXPECT_THAT(late.message(),
-                HasSubstr("the name service has not told the address of \"switch7\" within 0.0"));
+    EXPECT_THAT(
+        late.message(),
+        HasSubstr("the name service has not returned the address of \"switch7\" within 0.0"));
     service.release();
     const auto found = lookup.wait(Deadline::never());
     ASSERT_TRUE(found.is_ok()) << found.status().to_string();

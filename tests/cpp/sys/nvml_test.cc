@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-TEST(NvmlTest, SaysWhatTheLibraryDoes) {
+TEST(NvmlTest, ReturnsTheFactsOfTheLibrary) {
     const auto nvml = open_nvml(fakes::fake_nvml().c_str());
     ASSERT_TRUE(nvml.is_ok()) << nvml.status().to_string();
     const auto gpus = (*nvml)->gpus();
@@ -37,7 +37,7 @@ TEST(NvmlTest, SaysWhatTheLibraryDoes) {
     EXPECT_THAT(first.cannot_read, IsEmpty());
 }
 
-TEST(NvmlTest, LeavesOpenWhatTheLibraryDoesNotKnow) {
+TEST(NvmlTest, LeavesUnknownAttributesEmpty) {
     const NvmlGpu second = (*open_nvml(fakes::fake_nvml().c_str()))->gpus()->at(1);
     EXPECT_THAT(second.links, IsEmpty());
     EXPECT_EQ(second.c2c.count, 0);

@@ -34,7 +34,7 @@ TEST(RouteTest, NoLoopbackLeadsTowardAStore) {
         EXPECT_TRUE(sources_toward(host).empty()) << host;
 }
 
-TEST(RouteTest, SaysWhyThereIsNone) {
+TEST(RouteTest, NamesTheReasonWhereThereIsNone) {
     const auto none = route_device(Address::from_unix_name("pccl-test").value());
     EXPECT_FALSE(none.is_ok());
     EXPECT_NE(none.status().message(), "");

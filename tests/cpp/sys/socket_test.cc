@@ -112,7 +112,7 @@ TEST_P(StreamTest, NobodyListensMeansUnavailable) {
 INSTANTIATE_TEST_SUITE_P(Families, StreamTest,
                          testing::Values("127.0.0.1:0", "[::1]:0", "unix:@pccl-stream-test"));
 
-TEST(SocketTest, GrantsTheBuffersOrSaysWhatItGranted) {
+TEST(SocketTest, GrantsTheBuffersOrReportsTheirSize) {
     constexpr std::size_t kWish = 128 * kKiB;  // below every system's limit
     const Connection pair =
         connected(Address::parse("127.0.0.1:0").value(), {.buffer_bytes = kWish});

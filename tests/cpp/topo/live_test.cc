@@ -52,7 +52,7 @@ TEST(DetectTest, NamesGpusThatNvmlDoesNotShow) {
     EXPECT_THAT(Topology::make(machine, {})->graph().gpus(), IsEmpty());
 }
 
-TEST(DetectTest, SaysWhatNvmlKnowsOfChipsFabricAndPeers) {
+TEST(DetectTest, HasTheChipsFabricAndPeersOfNvml) {
     const FakeSysfs fake;
     add_h100(fake);
     std::vector<sys::NvmlGpu> gpus = kGpus;
@@ -108,7 +108,7 @@ TEST(DetectTest, WithoutNvmlAGpuIsUndescribed) {
     EXPECT_EQ(topology.graph().node(topology.graph().gpus()[0]).sm, 90) << "by its device id";
 }
 
-TEST(DetectTest, KnowsTheProcessorOfMachinesWithManyCores) {
+TEST(DetectTest, HasTheProcessorOfMachinesWithManyCores) {
     const FakeSysfs fake;
     fake.write("proc/cpuinfo",
                "vendor_id\t: AuthenticAMD\nmodel\t\t: 17\n" + std::string(1U << 20U, 'x'));
@@ -116,7 +116,7 @@ TEST(DetectTest, KnowsTheProcessorOfMachinesWithManyCores) {
     EXPECT_EQ(fake.sysfs().cpu().model, 17);
 }
 
-TEST(DetectTest, SaysThatItWasShortOfDescriptors) {
+TEST(DetectTest, ReportsAShortageOfDescriptors) {
     const FakeSysfs fake;
     add_h100(fake);
     const sys::Sysfs sysfs = fake.sysfs();

@@ -50,7 +50,7 @@ TEST(MachineXmlTest, KeepsEveryAttributeOfAFile) {
     EXPECT_THAT(text, HasSubstr("<nvlink target=\"0000:1c:00.0\" count=\"5\" tclass=\"0x068000\""));
 }
 
-TEST(MachineXmlTest, RemembersWhoSaidIt) {
+TEST(MachineXmlTest, KeepsTheSourceOfAttributes) {
     const Machine machine = *parse_machine(with_device("class=\"0x030200\""));
     const PciDevice& device = machine.cpus.at(0).devices.at(0);
     EXPECT_EQ(device.class_code.source(), Source::kUserFile);
@@ -66,7 +66,7 @@ TEST(MachineXmlTest, RefusesVersionTwoInOneLine) {
               "t.xml:1: <system> has version=\"3\", and only 1, NCCL's, is read");
 }
 
-TEST(MachineXmlTest, SaysWhereAndWhatWouldBeRight) {
+TEST(MachineXmlTest, NamesThePlaceAndTheRightForm) {
     EXPECT_EQ(refusal_of_machine(with_device("link_width=\"wide\"")),
               "t.xml:3: <pci> has link_width=\"wide\", which must be a whole number from 0 to 255");
     EXPECT_EQ(refusal_of_machine(with_device("", "<nic>\n<net speed=\"-7\"/></nic>")),

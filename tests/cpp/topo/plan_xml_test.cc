@@ -44,7 +44,7 @@ TEST(PlanXmlTest, ReadsWhatNcclWrites) {
     EXPECT_GE(search(h200, {})->bandwidth, ring.bandwidth) << "ours is no worse";
 }
 
-TEST(PlanXmlTest, TellsGpusOfOneNumberApart) {
+TEST(PlanXmlTest, DistinguishesGpusOfOneNumber) {
     std::string text = read_data("nccl/panlichen_8x3090_topo.xml");
     for (int dev = 1; dev < 8; ++dev) {
         const std::string old = "<gpu dev=\"" + std::to_string(dev) + "\"";
@@ -55,7 +55,7 @@ TEST(PlanXmlTest, TellsGpusOfOneNumberApart) {
     ASSERT_TRUE(plans.is_ok()) << plans.status().to_string();
 }
 
-TEST(PlanXmlTest, SaysWhereAndWhatWouldBeRight) {
+TEST(PlanXmlTest, NamesThePlaceAndTheRightForm) {
     const Topology one = load("nccl/h100_1gpu_1nic.xml");
     const auto graph = [](const std::string& inside, const std::string& speed = "20") {
         return "<graphs version=\"1\">\n<graph id=\"0\" nchannels=\"1\" speedintra=\"" + speed +

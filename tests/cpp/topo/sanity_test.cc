@@ -22,7 +22,7 @@ TEST(SanityTest, FindsNothingWrongWithHealthyMachines) {
     EXPECT_THAT(load("nccl/panlichen_8x3090_topo.xml").warnings(), IsEmpty());
 }
 
-TEST(SanityTest, SaysWhatAHypervisorHides) {
+TEST(SanityTest, WarnsOfHiddenAttributes) {
     const Topology vm = load("nccl/h200x8_vm.xml");
     EXPECT_THAT(names_of(vm.warnings()),
                 ElementsAre("unknown_numa", "hidden_switches", "unknown_link_width"));

@@ -77,7 +77,7 @@ TEST(SearchTest, PairsChannelsWhoseNicsDiffer) {
     }
 }
 
-TEST(SearchTest, OneLostNvLinkCostsWhatTheBoundSays) {
+TEST(SearchTest, OneLostNvLinkCostsAsMuchAsTheBound) {
     std::string text = read_data("nccl/h200x8_vm.xml");
     const std::string link =
         "<nvlink target=\"fffffff:ff:ff.0\" count=\"18\" tclass=\"0x068000\"/>";
@@ -111,7 +111,7 @@ TEST(SearchTest, SpendsNoMoreStepsThanItMay) {
     EXPECT_LT(hasty.bandwidth, found(staged, {.pattern = Pattern::kTree, .nodes = 2}).bandwidth);
 }
 
-TEST(SearchTest, SaysWhyThereIsNoPlan) {
+TEST(SearchTest, NamesTheReasonWhereThereIsNoPlan) {
     const auto why = [](const Topology& topology, const SearchOptions& options) {
         return search(topology, options).status().message();
     };

@@ -117,7 +117,7 @@ TEST_F(StripesTest, NumbersThatCannotBeAreRefused) {
         put(0, 0, bytes);
         put(1, 0, bytes);
         EXPECT_EQ(take(*link, kBlock).size(), kBlock);
-        EXPECT_THAT(fault_of(*link).message(), HasSubstr("block 0 came where 1 or a later one"));
+        EXPECT_THAT(fault_of(*link).message(), HasSubstr("block 0 arrived where 1 or a later one"));
     }
     const auto link = receiver(2);
     put(0, 7, bytes);

@@ -62,7 +62,7 @@ TEST(CloseReasonTest, RelayedReasonsDoNotNest) {
 }
 
 /// A notice says whom a rank has lost, or differs from, and so does who passes it on: of that rank.
-TEST(CloseReasonTest, RelayedNoticesAreAboutWhoToldFirst) {
+TEST(CloseReasonTest, RelayedNoticesNameTheFirstReporter) {
     const Status notice = reason_of(notice_of(Status::mismatch(2, "a long story")));
     const Status first = why_gone(notice, {.self = 1, .leaver = 0, .ranks = 3});
     EXPECT_EQ(first.message(), "rank 0 has left the group: it called something else than rank 2");
@@ -134,7 +134,7 @@ TEST_F(CloseReasonReceiverTest, HalfACloseReasonIsNone) {
     EXPECT_FALSE(receiver_.is_silent());
 }
 
-TEST_F(CloseReasonReceiverTest, TellsAHostThatFellSilent) {
+TEST_F(CloseReasonReceiverTest, DetectsAHostThatFellSilent) {
     const UniqueFd listener =
         std::move(sys::listen_on(*sys::Address::parse("127.0.0.1:0")).value());
     const Deadline deadline = Deadline::after(std::chrono::seconds(30));

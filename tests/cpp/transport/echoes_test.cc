@@ -30,7 +30,7 @@ TEST(SocketControlPlaneTest, AnswersEchoesOfMembersWithoutItsHost) {
     for (const Deadline deadline = test_deadline(); !is_answered && !deadline.passed();) {
         const auto connection = connect_for_echoes(args, kRequest, test_deadline());
         ASSERT_TRUE(connection.is_ok()) << connection.status().to_string();
-        is_answered = sys::ask_echo(connection->get(), {}, test_deadline()).is_ok();
+        is_answered = sys::request_echo(connection->get(), {}, test_deadline()).is_ok();
     }
     EXPECT_TRUE(is_answered);
     args.secret = {9};

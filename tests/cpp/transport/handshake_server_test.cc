@@ -103,22 +103,22 @@ TEST_F(HandshakeTest, SilentClientsMakeWayAtOnce) {
     }
 }
 
-TEST_F(HandshakeTest, WhoHasSpokenDoesNotMakeWayForTheSilent) {
+TEST_F(HandshakeTest, AnActivePeerDoesNotMakeWayForTheSilent) {
     loopback::ManualClock clock;
     listen({.most_pending = 2,
             .timeout = std::chrono::hours(1),
             .timeout_when_crowded = std::chrono::milliseconds(20),
             .clock = &clock});
-    const std::array<UniqueFd, 2> speaking{raw_client(), raw_client()};
+    const std::array<UniqueFd, 2> active{raw_client(), raw_client()};
     std::vector<Transcript> transcripts;
-    for (const UniqueFd& each : speaking) transcripts.push_back(converse(each, hello(1)));
+    for (const UniqueFd& each : active) transcripts.push_back(converse(each, hello(1)));
     clock.advance(std::chrono::minutes(1));  // their proofs are long under way
     std::vector<UniqueFd> silent;
     for (int i = 0; i < 50; ++i) silent.push_back(raw_client());
     serve_until_refused(50);
-    for (std::size_t i = 0; i < speaking.size(); ++i) {
-        send(speaking[i], proof(transcripts[i], kSecret));
-        EXPECT_EQ(receive<ServerVerdict>(speaking[i]), ServerVerdict::kAccepted);
+    for (std::size_t i = 0; i < active.size(); ++i) {
+        send(active[i], proof(transcripts[i], kSecret));
+        EXPECT_EQ(receive<ServerVerdict>(active[i]), ServerVerdict::kAccepted);
     }
 }
 
@@ -176,7 +176,7 @@ TEST_F(HandshakeTest, AClientThatIsPutOffBeginsAgain) {
     EXPECT_TRUE(status.is_ok()) << status.to_string();
 }
 
-TEST_F(HandshakeTest, AClientThatIsAlwaysPutOffTellsSo) {
+TEST_F(HandshakeTest, AClientThatIsAlwaysPutOffReportsIt) {
     const auto listener = sys::listen_on(sys::Address::parse("127.0.0.1:0").value());
     const ConnectArgs args{.address = sys::local_address(listener->get()).value(),
                            .secret = kSecret};

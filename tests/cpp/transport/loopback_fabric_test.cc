@@ -118,7 +118,7 @@ TEST(LoopbackTest, ShortReadsAndWritesLoseNothing) {
     EXPECT_GT(shortened, 20U);
 }
 
-TEST(LoopbackTest, DelayedBytesArriveWhenTheClockSaysSo) {
+TEST(LoopbackTest, DelayedBytesArriveByTheClock) {
     ManualClock clock;
     LoopbackWorld world(
         {.faults = {.seed = 4, .longest_delay = std::chrono::seconds(10)}, .clock = &clock});
@@ -234,7 +234,7 @@ TEST(LoopbackTest, AddressesOfAnotherFabricAreOutOfReach) {
     EXPECT_TRUE(here.transport->reaches(home).is_ok());
 }
 
-TEST(ManualClockTest, MovesOnlyWhenTold) {
+TEST(ManualClockTest, MovesOnlyByCalls) {
     ManualClock clock;
     const Deadline deadline = Deadline::after(std::chrono::hours(1), clock);
     EXPECT_FALSE(deadline.passed(clock));

@@ -40,7 +40,8 @@ Result<std::string> look(SocketControlPlane& control, const std::string& door, c
     std::thread acceptor([&] {
         while (!over.load()) control.advance(host);
     });
-    auto answer = ask_status(sys::Address::parse(door).value(), job, {.first = 3}, test_deadline());
+    auto answer =
+        request_status(sys::Address::parse(door).value(), job, {.first = 3}, test_deadline());
     over.store(true);
     acceptor.join();
     return answer;
@@ -66,7 +67,7 @@ TEST(SocketControlPlaneTest, WithASecretOfTheJobWhoHasItMayLook) {
     }
 }
 
-TEST(SocketControlPlaneTest, AnOnlookerAsksForNothingElse) {
+TEST(SocketControlPlaneTest, AnOnlookerMayRequestNothingMore) {
     const auto control = make({.between_hosts = false});
     ControlReceptionist host;
     for (const Service service :

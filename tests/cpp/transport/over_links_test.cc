@@ -39,9 +39,9 @@ class BytesOnTheWire : public testing::Test {
     void complete_reads(std::size_t posts) {
         std::vector<RmaCompletion> completed(64);
         for (std::size_t ended = 0; ended < posts;) {
-            ASSERT_TRUE(asker_->advance().is_ok());
+            ASSERT_TRUE(initiator_->advance().is_ok());
             ASSERT_TRUE(target_->advance().is_ok());
-            const auto count = asker_->poll(completed);
+            const auto count = initiator_->poll(completed);
             ASSERT_TRUE(count.is_ok()) << count.status().to_string();
             for (std::size_t i = 0; i < *count; ++i) ASSERT_TRUE(completed[i].status.is_ok());
             ended += *count;
@@ -63,29 +63,29 @@ class BytesOnTheWire : public testing::Test {
                          .stride_here = kBytes,
                          .stride_there = 12,
                          .count = count};
-        ASSERT_EQ(asker_->post_run(RmaOp::kRead, run, 0).value(), count);
+        ASSERT_EQ(initiator_->post_run(RmaOp::kRead, run, 0).value(), count);
         complete_reads(1);
         for (std::uint64_t i = 0; i < count; ++i)
             ASSERT_EQ(std::memcmp(mine.data + i * kBytes, theirs.data + 8 + i * 12, kBytes), 0)
                 << i;
-        const std::size_t asked = asked_->bytes.size();
+        const std::size_t requested = requests_->bytes.size();
         const std::size_t answered = answered_->bytes.size();
         RmaPiece one = run.first;
         one.bytes = count * kBytes;
-        ASSERT_EQ(asker_->post(RmaOp::kRead, {&one, 1}, 1).value(), 1U);
+        ASSERT_EQ(initiator_->post(RmaOp::kRead, {&one, 1}, 1).value(), 1U);
         complete_reads(1);
-        EXPECT_EQ(asked_->bytes.size(), 2 * asked);
+        EXPECT_EQ(requests_->bytes.size(), 2 * requested);
         EXPECT_EQ(answered_->bytes.size(), 2 * answered);
-        EXPECT_LE(asked, 100U);
+        EXPECT_LE(requested, 100U);
         EXPECT_LE(answered, count * kBytes + 200);
     }
 
-    std::shared_ptr<Stream> asked_ = std::make_shared<Stream>();
+    std::shared_ptr<Stream> requests_ = std::make_shared<Stream>();
     std::shared_ptr<Stream> answered_ = std::make_shared<Stream>();
     RmaOverLinks here_;
     RmaOverLinks there_;
-    std::unique_ptr<RmaLink> asker_ = end(here_, asked_, answered_);
-    std::unique_ptr<RmaLink> target_ = end(there_, answered_, asked_);
+    std::unique_ptr<RmaLink> initiator_ = end(here_, requests_, answered_);
+    std::unique_ptr<RmaLink> target_ = end(there_, answered_, requests_);
 };
 
 TEST_F(BytesOnTheWire, AMillionStridedBlocksTakeAsMuchAsOneOfAsManyBytes) {
@@ -118,7 +118,7 @@ TEST_F(BytesOnTheWire, SoDoThoseOfMemoryOfGpus) {
                       .device = 0};
     };
     expect_a_run_takes_as_much_as_one_block(gpu_memory(mine), gpu_memory(theirs), kCount);
-    asker_.reset();  // while there is a driver
+    initiator_.reset();  // while there is a driver
     target_.reset();
 }
 
@@ -137,10 +137,10 @@ TEST_F(BytesOnTheWire, ListedBlocksTakeTwentyBytesEach) {
                      .remote = &remote->descriptor(),
                      .there = kCount - 1 - i,
                      .bytes = 1};
-    ASSERT_EQ(asker_->post(RmaOp::kRead, pieces, 0).value(), kCount);
+    ASSERT_EQ(initiator_->post(RmaOp::kRead, pieces, 0).value(), kCount);
     complete_reads(1);
     EXPECT_TRUE(std::ranges::equal(mine, std::vector(theirs.rbegin(), theirs.rend())));
-    EXPECT_LE(asked_->bytes.size() + answered_->bytes.size() - kCount, 20 * kCount);
+    EXPECT_LE(requests_->bytes.size() + answered_->bytes.size() - kCount, 20 * kCount);
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ TEST(RegistrationCacheTest, PeersReachWhatWasFound) {
     });
 }
 
-TEST(RegistrationCacheTest, KnowsWhatOfItsPeersIsMapped) {
+TEST(RegistrationCacheTest, HasTheMappedMemoryOfItsPeers) {
     std::array<sys::cuda::DeviceAddress, 2> bases{};
     run(2, [&](Member& member) {
         auto cache = cache_of(member);
@@ -179,7 +179,7 @@ TEST(RegistrationCacheTest, APeerThatLeavesIsNamed) {
     });
 }
 
-TEST(RegistrationCacheTest, WhoLeavesSaysWhy) {
+TEST(RegistrationCacheTest, ALeavingRankSendsItsReason) {
     run(3, [](Member& member) {
         Losses losses;
         auto cache = cache_of(member, losses.counter());

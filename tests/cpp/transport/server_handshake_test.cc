@@ -119,7 +119,7 @@ TEST_F(HandshakeTest, GarbageIsRefusedAtTheFirstMessage) {
     ASSERT_TRUE(
         sys::send_all(client.get(), std::as_bytes(std::span(request)), test_deadline()).is_ok());
     serve_until_refused();
-    EXPECT_THAT(receptionist_.refusals[0].message(), HasSubstr("does not speak PCCL's protocol"));
+    EXPECT_THAT(receptionist_.refusals[0].message(), HasSubstr("does not use PCCL's protocol"));
     EXPECT_THAT(receptionist_.refusals[0].message(), HasSubstr("127.0.0.1:"));
 }
 
@@ -132,7 +132,7 @@ TEST_F(HandshakeTest, AnotherVersionIsNamed) {
     EXPECT_THAT(receptionist_.refusals[0].message(), HasSubstr("version 99"));
 }
 
-TEST_F(HandshakeTest, AServiceThatThisVersionDoesNotKnowIsRefused) {
+TEST_F(HandshakeTest, AnUnknownServiceIsRefused) {
     const UniqueFd client = raw_client();
     Transcript transcript = converse(client, hello(1));
     transcript.request.service = 200;
@@ -198,7 +198,7 @@ TEST_F(HandshakeTest, AnotherProgramIsKnownByItsFirstBytes) {
                         .is_ok());
         client.join();  // although the other says no more
         EXPECT_EQ(status.code(), code);
-        EXPECT_THAT(status.message(), HasSubstr("does not speak PCCL's protocol"));
+        EXPECT_THAT(status.message(), HasSubstr("does not use PCCL's protocol"));
     }
 }
 

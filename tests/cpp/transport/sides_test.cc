@@ -17,7 +17,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-TEST(SocketControlPlaneTest, ListensOnTheSidesThatWereAskedFor) {
+TEST(SocketControlPlaneTest, ListensOnTheRequestedSides) {
     const auto within = make({.between_hosts = false});
     EXPECT_THAT(within->address().doors, ElementsAre(StartsWith("unix:@pccl-")));
     EXPECT_EQ(within->between_hosts().status().code(), StatusCode::kUnavailable);

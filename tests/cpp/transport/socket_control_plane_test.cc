@@ -16,7 +16,7 @@ namespace {
 using fakes::test_deadline;
 using testing::HasSubstr;
 
-TEST(SocketControlPlaneTest, AsksOverTheNetworkWhereTheUnixSocketLeadsNowhere) {
+TEST(SocketControlPlaneTest, QueriesOverTheNetworkWhereTheUnixSocketLeadsNowhere) {
     const auto control = make({.interface = "127.0.0.0/8"});
     const FarProcess far;
     ControlAddress peer = far.address();
@@ -30,17 +30,17 @@ TEST(SocketControlPlaneTest, AsksOverTheNetworkWhereTheUnixSocketLeadsNowhere) {
               StatusCode::kPeerLost);
 }
 
-TEST(SocketControlPlaneTest, WithoutDescriptorsItAnswersQuestionsAndSaysWhatLinksLack) {
+TEST(SocketControlPlaneTest, WithoutDescriptorsItAnswersQuestionsAndNamesTheShortage) {
     const auto control = make({.between_hosts = false});
     ControlReceptionist host;
-    Visitor asks(control->address().doors.front(), Service::kQuery);
+    Visitor requests(control->address().doors.front(), Service::kQuery);
     Visitor links(control->address().doors.front(), Service::kLink);
     const fakes::NoDescriptors none;
-    const UniqueFd asked = asks.visit(*control, host);
+    const UniqueFd requested = requests.visit(*control, host);
     std::uint32_t bytes = 0;
-    ASSERT_TRUE(
-        sys::receive_all(asked.get(), std::as_writable_bytes(std::span(&bytes, 1)), test_deadline())
-            .is_ok());
+    ASSERT_TRUE(sys::receive_all(requested.get(), std::as_writable_bytes(std::span(&bytes, 1)),
+                                 test_deadline())
+                    .is_ok());
     EXPECT_EQ(bytes, std::string_view("well").size());
     const UniqueFd linked = links.visit(*control, host);
     ASSERT_EQ(host.arrivals.size(), 1U);

@@ -30,9 +30,10 @@ class StrangePeer : public testing::Test {
     }
     [[nodiscard]] RmaFrame request(RmaFrameKind kind, std::uint64_t number, std::uint64_t offset,
                                    std::uint64_t bytes) const {
-        return asking(kind, number, RmaExtent{.offset = offset, .bytes = bytes});
+        return request_frame(kind, number, RmaExtent{.offset = offset, .bytes = bytes});
     }
-    [[nodiscard]] RmaFrame asking(RmaFrameKind kind, std::uint64_t number, RmaBlocks blocks) const {
+    [[nodiscard]] RmaFrame request_frame(RmaFrameKind kind, std::uint64_t number,
+                                         RmaBlocks blocks) const {
         const abi::MemoryDescriptor& memory = registration_->descriptor();
         return request_of(kind, number,
                           {.registration = {memory.id, memory.nonce}, .blocks = std::move(blocks)});
@@ -115,16 +116,16 @@ TEST_F(StrangePeer, BoundsOfRunsAndListsAreCheckedByTheTarget) {
     std::uint64_t number = 0;
     for (const RmaBlocks& blocks : wrong) {
         const std::vector<RmaExtent> list(blocks.list().begin(), blocks.list().end());
-        receive(asking(RmaFrameKind::kWrite, number++, blocks), list, blocks.bytes());
+        receive(request_frame(RmaFrameKind::kWrite, number++, blocks), list, blocks.bytes());
         EXPECT_EQ(answer().outcome, RmaOutcome::kOutOfBounds) << number;
-        receive(asking(RmaFrameKind::kRead, number++, blocks), list, 0);
+        receive(request_frame(RmaFrameKind::kRead, number++, blocks), list, 0);
         const RmaFrame read = answer();
         EXPECT_EQ(read.kind, RmaFrameKind::kDone) << "no bytes are sent";
         EXPECT_EQ(read.outcome, RmaOutcome::kOutOfBounds) << number;
     }
     EXPECT_EQ(rma_.refusals(), number);
     EXPECT_TRUE(std::ranges::all_of(memory_, [](std::byte b) { return b == std::byte{0}; }));
-    receive(asking(RmaFrameKind::kWrite, number, RmaBlocks({0, 8}, 99, 9)), 72);
+    receive(request_frame(RmaFrameKind::kWrite, number, RmaBlocks({0, 8}, 99, 9)), 72);
     EXPECT_EQ(answer().outcome, RmaOutcome::kOk);
     EXPECT_EQ(std::ranges::count(memory_, std::byte{0x77}), 72);
     EXPECT_EQ(memory_[100 + 8 * 99 + 7], std::byte{0x77});
@@ -133,7 +134,7 @@ TEST_F(StrangePeer, BoundsOfRunsAndListsAreCheckedByTheTarget) {
 /// Bytes that come one by one stand in for those that come in any pieces.
 TEST_F(StrangePeer, AListThatComesByteByByteIsUnderstood) {
     const std::vector<RmaExtent> list{{700, 2}, {3, 1}, {10, 4}};
-    receive(asking(RmaFrameKind::kWrite, 0, RmaBlocks(list)), list, 7);
+    receive(request_frame(RmaFrameKind::kWrite, 0, RmaBlocks(list)), list, 7);
     const std::vector<std::byte> all = std::exchange(received_->bytes, {});
     for (const std::byte each : all) {
         received_->bytes.push_back(each);
@@ -146,7 +147,7 @@ TEST_F(StrangePeer, AListThatComesByteByByteIsUnderstood) {
 }
 
 TEST_F(StrangePeer, ARegistrationThatEndsInTheMiddleOfARunTakesNoMore) {
-    receive(asking(RmaFrameKind::kWrite, 0, RmaBlocks({0, 10}, 20, 30)), 100);
+    receive(request_frame(RmaFrameKind::kWrite, 0, RmaBlocks({0, 10}, 20, 30)), 100);
     static_cast<void>(link_->advance());
     EXPECT_EQ(std::ranges::count(memory_, std::byte{0x77}), 100);
     registration_.reset();
@@ -236,7 +237,7 @@ TEST_F(StrangePeer, AListOfOtherBytesThanItsRequestEndsTheLink) {
         *received_ = {};
         SetUp();
         const std::vector<RmaExtent> list{{0, 4}, {8, 4}};
-        receive(asking(RmaFrameKind::kRead, 0, RmaBlocks(list)), {{0, 4}, {8, last}}, 0);
+        receive(request_frame(RmaFrameKind::kRead, 0, RmaBlocks(list)), {{0, 4}, {8, last}}, 0);
         EXPECT_EQ(link_->advance().code(), StatusCode::kPeerLost) << last;
     }
 }

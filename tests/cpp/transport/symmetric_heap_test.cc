@@ -33,7 +33,7 @@ TEST_P(HeapTest, EveryRankReachesEveryHeap) {
     });
 }
 
-TEST(HeapTest, ARankThatCannotMapSaysWhose) {
+TEST(HeapTest, ARankThatCannotMapNamesTheOwner) {
     run(2, [](Member& member) {
         if (member.rank == 1)
             member.driver.fail("import_memory", Status::unsupported("no peer access"));

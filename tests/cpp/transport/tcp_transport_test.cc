@@ -153,7 +153,7 @@ TEST(TcpTransportTest, StripesAStreamOverItsSocketsInBlocks) {
     expect_text(host, *host.links[0], kMessageChannel, "message");
 }
 
-TEST(TcpTransportTest, LinksThatArriveMixedUpAreToldApart) {
+TEST(TcpTransportTest, LinksThatArriveMixedUpAreDistinguished) {
     TcpHost host;
     SocketPurpose other = purpose(0, 1);
     other.link = {8};

@@ -25,11 +25,15 @@ extern thread_local dim3 gridDim;
 using std::min;
 
 inline void __syncthreads() { static_cast<void>(pccl::emulator::meet(true)); }
-inline int __syncthreads_and(int said) { return pccl::emulator::meet(said != 0) ? 1 : 0; }
+inline int __syncthreads_and(int reported) { return pccl::emulator::meet(reported != 0) ? 1 : 0; }
 
 inline void __syncwarp() { static_cast<void>(pccl::emulator::meet_warp(true)); }
-inline int __all_sync(unsigned, int said) { return pccl::emulator::meet_warp(said != 0) ? 1 : 0; }
-inline int __any_sync(unsigned, int said) { return pccl::emulator::meet_warp(said == 0) ? 0 : 1; }
+inline int __all_sync(unsigned, int reported) {
+    return pccl::emulator::meet_warp(reported != 0) ? 1 : 0;
+}
+inline int __any_sync(unsigned, int reported) {
+    return pccl::emulator::meet_warp(reported == 0) ? 0 : 1;
+}
 
 /// The threads of a warp are never in step here, but where they meet.
 inline unsigned __activemask() { return 1U << (threadIdx.x % 32); }

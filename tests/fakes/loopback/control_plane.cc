@@ -58,7 +58,7 @@ Result<std::string> LoopbackControlPlane::find_address(const ControlAddress&,
                                                        const LinkRequest&, const Secret&,
                                                        Deadline) {
     if (!addresses.empty()) return addresses.front();
-    return Status::unavailable("it listens at no door that this process knows");
+    return Status::unavailable("it listens at no address that this process can use");
 }
 
 }  // namespace pccl::transport::loopback

@@ -23,7 +23,7 @@ void answer(LoopbackCall& call, ControlHost& host) {
     }
     host.refused(to_string(TransportKind::kLoopback),
                  Status::invalid_argument(
-                     concat("rank ", request.source, " does not know the group's secret")));
+                     concat("rank ", request.source, " does not prove the group's secret")));
     call.finish(LoopbackCall::Outcome::kRefused);
 }
 

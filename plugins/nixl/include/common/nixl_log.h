@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // In place of NIXL's own log, so that the plugin needs no symbol of NIXL's libraries, whose names
-// differ from wheel to wheel: what its headers say goes nowhere.
+// differ from wheel to wheel: log lines of its headers are discarded.
 #pragma once
 
 #include <cassert>
