@@ -26,6 +26,10 @@ ip link set dummy0 mtu 4500 up
 ip addr add "10.77.1.$node/24" dev dummy0
 rdma link add rxe0 type rxe netdev eth0
 rdma link add rxe1 type rxe netdev dummy0
+for ((tries = 0; tries < 300; tries++)); do
+    busybox ping -c 1 -W 1 "$peer" >/dev/null 2>&1 && break
+    sleep 0.2
+done
 ulimit -l unlimited
 cd "$project" || exit
 
