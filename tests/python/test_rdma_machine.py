@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import platform
 import shutil
 import subprocess
 import sys
@@ -47,6 +48,7 @@ def pretend_kernel(clone: Path) -> None:
     [
         (["--machines", "3", "--", "true"], "--machines 3: 1 or 2"),
         (["--timeout", "0", "--", "true"], "--timeout 0: at least 1 s"),
+        (["--cpus", "0", "--", "true"], "--cpus 0: from 1 to 8"),
         (["--memory", "100", "--", "true"], "--memory 100: at least 512 MiB"),
         (["--kill-after", "2", "--", "true"], "--kill-after ends machine 2: add --machines 2"),
         (
@@ -71,6 +73,17 @@ def test_without_a_kernel_the_next_step_is_named(clone: Path) -> None:
         done = run(clone, *command)
         assert done.returncode == 77
         assert "build/rdma has no kernel: run tools/setup_rdma.sh" in done.stderr
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the counter is one of x86-64")
+def test_the_frequency_for_the_kernel_is_that_of_the_counter(clone: Path) -> None:
+    script = (
+        "import sys; sys.path.insert(0, 'tools'); import rdma_machine as tool\n"
+        "print(tool.tsc_khz(), tool.tsc_khz())"
+    )
+    one, other = (int(word) for word in run(clone, "-c", script).stdout.split())
+    assert abs(one - other) < one / 50
+    assert 500_000 < one < 10_000_000
 
 
 def test_setup_says_what_is_missing(clone: Path) -> None:
