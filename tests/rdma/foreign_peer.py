@@ -111,7 +111,8 @@ class Peer:
             hop_limit=64,
             max_dest_rd_atomic=OUTSTANDING_READS,
         )
-        pair.to_rts(self.endpoint.psn, max_rd_atomic=OUTSTANDING_READS)
+        # rxe never ends the retries of a queue pair whose retry count is 7.
+        pair.to_rts(self.endpoint.psn, retry_cnt=6, max_rd_atomic=OUTSTANDING_READS)
 
     def _post(self, opcode: ib.WROpcode, size: int, **fields: int) -> None:
         entries = [ib.SGE(self._region, size)] if size else []
