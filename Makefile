@@ -20,6 +20,7 @@ help:
 	@echo "make soak-phases    SWITCHES=200 SEED=1: switch phases with faults of the switch"
 	@echo "make test           build, C++ tests, Python tests, multi-process tests"
 	@echo "make test-gpu       build, test and measure on a machine with several GPUs"
+	@echo "make test-rdma      suites in virtual machines with RDMA devices (SUITES=ci, or names)"
 	@echo "make test-upstream  PyTorch's own distributed tests on pccl, all of them"
 	@echo "make lint           layers, formatting, clang-tidy, ruff, mypy, links of the documentation"
 	@echo "make format         formats C++ and Python files"
@@ -93,6 +94,11 @@ test: dev
 .PHONY: test-upstream
 test-upstream: dev
 	$(DEV) $(VENV)/python tests/upstream/run.py
+
+.PHONY: test-rdma
+test-rdma: dev
+	tools/setup_rdma.sh
+	$(VENV)/python tools/rdma_suites.py $(SUITES)
 
 .PHONY: test-gpu
 test-gpu:

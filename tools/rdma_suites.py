@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Run the suites of tools/rdma/suites.txt in machines with RDMA devices, as make test-rdma.
+
+    tools/rdma_suites.py            all of them
+    tools/rdma_suites.py ci         those that CI runs, in one boot
+    tools/rdma_suites.py gate NAME  these, in the order of the list
+
+Suites for one machine share a boot, those for two machines another one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from rdma_machine import CANNOT, MADE, ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LIST = ROOT / "tools/rdma/suites.txt"
+SHARED = MADE / "io/suites"
+BOOT_SECONDS = 100
+TIMED_OUT = 124
+NOT_RUN = "did not run"
+
+
+class Refused(Exception):
+    """The list or the selection is wrong; the reason is the text."""
+
+
+@dataclasses.dataclass
+class Suite:
+    """A line of the list, and then what came of it."""
+
+    name: str
+    machines: int
+    seconds: int
+    in_ci: bool
+    command: str
+    result: str = NOT_RUN
+    took: float | None = None
+
+    @property
+    def is_ok(self) -> bool:
+        return self.result == "ok" or self.result.startswith("skipped")
+
+
+def parse(text: str, source: str) -> list[Suite]:
+    """Read the list. Raises Refused."""
+    suites: list[Suite] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        fields = line.split(maxsplit=4)
+        where = f"{source}:{number}"
+        if len(fields) < 5:
+            raise Refused(f"{where}: not 'name machines seconds ci|- command': {line}")
+        name, machines, seconds, ci, command = fields
+        if name in {suite.name for suite in suites}:
+            raise Refused(f"{where}: a second suite {name}")
+        if machines not in ("1", "2"):
+            raise Refused(f"{where}: {machines} machines: 1 or 2")
+        if not seconds.isdigit() or seconds == "0":
+            raise Refused(f"{where}: {seconds} seconds: a whole number above 0")
+        if ci not in ("ci", "-"):
+            raise Refused(f"{where}: {ci}: 'ci' or '-'")
+        if ci == "ci" and machines == "2":
+            raise Refused(f"{where}: CI boots one machine alone")
+        suites.append(Suite(name, int(machines), int(seconds), ci == "ci", command))
+    return suites
+
+
+def select(suites: list[Suite], wanted: str) -> list[Suite]:
+    """Return those that are wanted: "all", "ci", or names between commas. Raises Refused."""
+    if wanted == "all":
+        return suites
+    if wanted == "ci":
+        return [suite for suite in suites if suite.in_ci]
+    names = wanted.split(",")
+    known = [suite.name for suite in suites]
+    for name in names:
+        if name not in known:
+            raise Refused(f"no suite {name}: there are {', '.join(known)}, and all and ci")
+    return [suite for suite in suites if suite.name in names]
+
+
+def why_skipped(suite: Suite, root: Path) -> str | None:
+    """Return what a suite lacks: a file of its command, or a test that its filter matches."""
+    words = shlex.split(suite.command)
+    while words and "=" in words[0]:
+        words.pop(0)
+    for word in words:
+        path = word.partition("::")[0]
+        if "/" not in path or path.startswith("-") or "$" in path:
+            continue
+        if not any(root.glob(path)):
+            return f"there is no {path}"
+    filters = [word for word in words if word.startswith("--gtest_filter=")]
+    if filters:
+        command = [str(root / words[0]), filters[0], "--gtest_list_tests"]
+        listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+        if not any(line.startswith("  ") for line in listed.splitlines()):
+            return f"{words[0]} has no test for {filters[0]}"
+    return None
+
+
+def boot(suites: list[Suite], machines: int) -> None:
+    """Run suites in machines and note their results."""
+    shutil.rmtree(SHARED, ignore_errors=True)
+    SHARED.mkdir(parents=True)
+    lines = [f"{suite.name} {suite.seconds} {suite.command}\n" for suite in suites]
+    (SHARED / "list").write_text("".join(lines))
+    timeout = BOOT_SECONDS + sum(suite.seconds + 10 for suite in suites)
+    relative = SHARED.relative_to(ROOT)
+    subprocess.run(
+        [
+            *(sys.executable, ROOT / "tools/rdma_machine.py", "run", "--machines", str(machines)),
+            *("--timeout", str(timeout), "--"),
+            f"bash tools/rdma/suites.sh {relative}/list {machines}",
+        ],
+        check=False,
+    )
+    results: dict[str, list[tuple[int, float]]] = {}
+    for file in SHARED.glob("results.*"):
+        for line in file.read_text().splitlines():
+            name, status, tenths = line.split()
+            results.setdefault(name, []).append((int(status), int(tenths) / 10))
+    for suite in suites:
+        found = results.get(suite.name, [])
+        if len(found) == machines:
+            suite.took = max(took for _, took in found)
+            suite.result = describe(max(status for status, _ in found), suite.seconds)
+
+
+def describe(status: int, seconds: int) -> str:
+    if status == 0:
+        return "ok"
+    return f"did not end within {seconds} s" if status == TIMED_OUT else f"failed ({status})"
+
+
+def table(suites: list[Suite]) -> str:
+    rows = []
+    for suite in suites:
+        took = "" if suite.took is None else f"{suite.took:.1f} s"
+        rows.append(
+            f"{suite.name:<16} {suite.machines} machine{'s' * (suite.machines > 1):<1} "
+            f"{took:>8}  {suite.result}"
+        )
+    return "\n".join(rows)
+
+
+def main(arguments: list[str]) -> int:
+    try:
+        known = parse(LIST.read_text(), str(LIST.relative_to(ROOT)))
+        suites = select(known, ",".join(arguments) or "all")
+    except Refused as refused:
+        print(f"rdma_suites: {refused}", file=sys.stderr)
+        return 2
+    if not (MADE / "vmlinux").exists():
+        print("rdma_suites: build/rdma has no kernel: run tools/setup_rdma.sh", file=sys.stderr)
+        return CANNOT
+    begun = time.monotonic()
+    for suite in suites:
+        reason = why_skipped(suite, ROOT)
+        if reason:
+            suite.result = f"skipped: {reason}"
+    for machines in (1, 2):
+        chosen = [suite for suite in suites if suite.machines == machines and not suite.is_ok]
+        if chosen:
+            boot(chosen, machines)
+        if any(suite.name == "gate" and not suite.is_ok for suite in suites):
+            break
+    print(table(suites))
+    print(f"{'all':<16} {'':10} {time.monotonic() - begun:6.1f} s")
+    failed = [suite.name for suite in suites if not suite.is_ok]
+    if failed:
+        print(f"rdma_suites: failed: {', '.join(failed)}")
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
