@@ -40,7 +40,7 @@ FAULT = re.compile(r"\b(BUG|Oops|WARNING|Kernel panic|soft lockup|rcu_\w+ detect
 
 
 class Refused(Exception):
-    """The command line asks for what cannot be; the reason is the text."""
+    """A refused command line; its text is the reason."""
 
 
 class Machine:
@@ -162,7 +162,7 @@ def tsc_khz() -> int:
             before, ticks = time.monotonic_ns(), read()
             return time.monotonic_ns() - before, before, ticks
 
-        # Of several pairs that which was interrupted least.
+        # The pair with the shortest interruption is the best one.
         _, begun, first = min(pair() for _ in range(20))
         time.sleep(0.1)
         _, ended, last = min(pair() for _ in range(20))

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "csrc/base/ids.h"
-#include "csrc/transport/control/peer_watch.h"
+#include "csrc/transport/peer_watch.h"
 #include "csrc/transport/tcp/stripes.h"
 
 namespace pccl::transport::tcp {

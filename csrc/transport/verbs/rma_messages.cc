@@ -7,8 +7,8 @@
 namespace pccl::transport::verbs {
 namespace {
 
-constexpr std::size_t kLengthBytes = 4;
-constexpr std::size_t kLongestReason = 1 * kKiB;
+constexpr std::size_t kFrameHead = 4;
+constexpr std::size_t kLongestFailure = 1 * kKiB;
 
 }  // namespace
 
@@ -16,7 +16,7 @@ std::string RmaMessage::serialise() const {
     ByteWriter out;
     out.u8(static_cast<std::uint8_t>(kind));
     out.u8(lane);
-    out.status(failure, kLongestReason);
+    out.status(failure, kLongestFailure);
     out.text(serialise_lane(end));
     return out.take();
 }
@@ -32,7 +32,7 @@ Result<RmaMessage> RmaMessage::parse(std::string_view bytes) {
         return Status::invalid_argument(
             concat("a message of kind ", int{kind}, " about lane ", int{message.lane}));
     message.kind = static_cast<Kind>(kind);
-    PCCL_TRY(in.status(message.failure, kLongestReason));
+    PCCL_TRY(in.status(message.failure, kLongestFailure));
     PCCL_TRY(in.text(end, LinkEnd::kLongest));
     PCCL_TRY(in.finish());
     PCCL_ASSIGN_OR_RETURN(message.end, parse_lane(end));
@@ -57,14 +57,14 @@ Status RmaMailbox::send() {
 Result<std::optional<RmaMessage>> RmaMailbox::next() {
     PCCL_ASSIGN_OR_RETURN(const Bytes here, in_.peek(kMessageChannel));
     const std::string_view text(reinterpret_cast<const char*>(here.data()), here.size());
-    if (text.size() < kLengthBytes) return std::optional<RmaMessage>();
+    if (text.size() < kFrameHead) return std::optional<RmaMessage>();
     std::uint32_t length = 0;
     PCCL_TRY(ByteReader(text).u32(length));
     if (length > RmaMessage::kLongest)
         return Status::peer_lost(kNoRank, concat("the peer sent a message of ", length, " bytes"));
-    if (text.size() < kLengthBytes + length) return std::optional<RmaMessage>();
-    const auto message = RmaMessage::parse(text.substr(kLengthBytes, length));
-    in_.consume(kMessageChannel, kLengthBytes + length);
+    if (text.size() < kFrameHead + length) return std::optional<RmaMessage>();
+    const auto message = RmaMessage::parse(text.substr(kFrameHead, length));
+    in_.consume(kMessageChannel, kFrameHead + length);
     if (message.is_ok()) return std::optional(*message);
     return Status::peer_lost(
         kNoRank, concat("the peer sent a malformed message: ", message.status().message()));

@@ -18,8 +18,8 @@
 #include <string>
 
 #include "csrc/base/ids.h"
-#include "csrc/transport/control/peer_watch.h"
 #include "csrc/transport/link.h"
+#include "csrc/transport/peer_watch.h"
 #include "csrc/transport/sticky_status.h"
 #include "csrc/transport/transport.h"
 #include "csrc/transport/verbs/lanes.h"

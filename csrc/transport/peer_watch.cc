@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/transport/control/peer_watch.h"
+#include "csrc/transport/peer_watch.h"
 
 namespace pccl::transport {
 namespace {
