@@ -27,6 +27,7 @@ if(PCCL_VERBS_HEADERS)
                LINK_DEPENDS ${versions}
                LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fakes/verbs
   )
+  set(fake_verbs $<TARGET_FILE:pccl_fake_verbs>)
 endif()
 
 # In a file of its own, as no other then differs between clones (tests/fakes/places.h).
@@ -43,6 +44,7 @@ std::string in_tests(std::string_view file) {
     return std::string(\"${PROJECT_SOURCE_DIR}/tests/\").append(file);
 }
 std::string fake_nvml() { return \"$<TARGET_FILE:fake_nvml>\"; }
+std::string fake_verbs() { return \"${fake_verbs}\"; }
 
 }  // namespace pccl::fakes
 "
@@ -53,6 +55,9 @@ file(
 )
 add_library(pccl_fakes STATIC ${fakes} ${places})
 target_link_libraries(pccl_fakes PUBLIC pccl_comm pccl_device PRIVATE GTest::gtest)
+if(TARGET pccl_fake_verbs)
+  add_dependencies(pccl_fakes pccl_fake_verbs)  # tests open it by its path
+endif()
 
 # pccl_compile_tests_quickly(<target>): GoogleTest's headers are read once, and what is compiled is code
 # that runs once: the optimiser takes longer over it than it saves.
@@ -130,6 +135,11 @@ foreach(
   )
 endforeach()
 add_dependencies(pccl_sys_test fake_nvml)
+if(TARGET pccl_fake_verbs)
+  pccl_test(NAME fakes FOLDER ${PROJECT_SOURCE_DIR}/tests/cpp/fakes LIBRARIES pccl_fake_verbs)
+else()
+  message(STATUS "infiniband/verbs.h (Debian's libibverbs-dev) is missing: no fake libibverbs, and no tests on it")
+endif()
 pccl_test(NAME contract FOLDER ${PROJECT_SOURCE_DIR}/tests/contract LIBRARIES pccl_comm SHARDS 4)
 
 # Fuzz targets need clang to fuzz (pccl_fuzz.cmake). Here each is a function of its own.

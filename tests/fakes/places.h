@@ -15,4 +15,7 @@ std::string in_tests(std::string_view file);
 /// The path of the library that stands in for NVML.
 std::string fake_nvml();
 
+/// The path of the library that stands in for libibverbs; empty where it was not built.
+std::string fake_verbs();
+
 }  // namespace pccl::fakes

@@ -184,6 +184,7 @@ struct SharedQp {
     uint32_t rnr_left;
     uint64_t ruled_for;   // the position that rules were looked up for, plus one
     Index rule;           // what applies to it
+    uint32_t rule_generation;
     uint64_t held_until;  // in ns
     uint64_t held_count;  // what must have been delivered, in the fabric or on the rule's QP
     uint64_t delivered;   // requests

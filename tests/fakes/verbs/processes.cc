@@ -133,6 +133,9 @@ void remove_ended_processes() {
         for (Index i = 0; i < all.mrs_end; ++i) {
             if (all.mrs[i].process == process) all.mrs[i].used = false;
         }
+        for (SharedRule& rule : all.rules) {
+            if (rule.process == process && rule.rule.all_processes == 0) rule.used = false;
+        }
         for (Index i = 0; i < all.contexts_end; ++i) {
             if (!all.contexts[i].used || all.contexts[i].process != process) continue;
             remove_wake(all.contexts[i].wake);
