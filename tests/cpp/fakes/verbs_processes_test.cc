@@ -4,9 +4,17 @@
 
 #include "tests/cpp/fakes/verbs_processes.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+
 #include <csignal>
 
 #include "tests/cpp/fakes/verbs_end.h"
+
+#if defined(__SANITIZE_THREAD__)
+// Children start a thread for their channels, after a fork() of a process that has one.
+extern "C" const char* __tsan_default_options() { return "die_after_fork=0"; }
+#endif
 
 namespace pccl::fakes {
 namespace {
@@ -200,6 +208,53 @@ TEST(VerbsFakeProcesses, AChildOfForkTouchesNothing) {
     EXPECT_EQ(child.join(), 0);
     ASSERT_EQ(pair.first.post(pair.first.request(IBV_WR_RDMA_WRITE, pair.to_second, 8)), 0);
     EXPECT_EQ(pair.first.status(), IBV_WC_SUCCESS);
+}
+
+// Whether page numbers can be read: without the right to, they are 0.
+bool sees_page_numbers() {
+    const int file = ::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    uint64_t entry = 0;
+    const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+    const auto offset =
+        static_cast<off_t>(reinterpret_cast<uint64_t>(&entry) / page * sizeof entry);
+    const bool read = ::pread(file, &entry, sizeof entry, offset) == sizeof entry;
+    ::close(file);
+    return read && (entry << 9) != 0;
+}
+
+TEST(VerbsFakeProcesses, MemoryThatIsMappedAnewIsFound) {
+    if (!sees_page_numbers())
+        GTEST_SKIP() << "page numbers are hidden from processes without CAP_SYS_ADMIN";
+    ForkedChild child([] {
+        ::setenv("FAKE_VERBS_GUARD", "1", 1);
+        constexpr size_t kBytes = 1 << 20;
+        VerbsPair pair;
+        void* memory =
+            ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        ibv_mr* mr = ibv_reg_mr(pair.second.pd(), memory, kBytes, kAllAccess);
+        const auto write = [&] {
+            ibv_send_wr request = pair.first.request(IBV_WR_RDMA_WRITE, pair.to_second, 8);
+            request.wr.rdma.remote_addr = reinterpret_cast<uint64_t>(memory) + 128;
+            request.wr.rdma.rkey = mr->rkey;
+            EXPECT_EQ(pair.first.post(request), 0);
+            return pair.first.status();
+        };
+        std::memset(memory, 1, kBytes);
+        EXPECT_EQ(write(), IBV_WC_SUCCESS);
+        std::memset(memory, 2, kBytes);
+        EXPECT_EQ(write(), IBV_WC_SUCCESS);
+        ::munmap(memory, kBytes);
+        EXPECT_EQ(::mmap(memory, kBytes, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+                  memory);
+        std::memset(memory, 3, kBytes);
+        EXPECT_EQ(write(), IBV_WC_REM_ACCESS_ERR)
+            << "the address has other pages than were registered";
+        EXPECT_EQ(ibv_dereg_mr(mr), 0);
+        ::munmap(memory, kBytes);
+        return ::testing::Test::HasFailure() ? 1 : 0;
+    });
+    EXPECT_EQ(child.join(), 0);
 }
 
 TEST(VerbsFakeProcesses, HostsHaveAddressesOfTheirOwn) {

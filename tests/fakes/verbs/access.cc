@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "tests/fakes/verbs/fabric.h"
+#include "tests/fakes/verbs/pinning.h"
 
 namespace pccl::fake_verbs {
 
@@ -40,19 +41,14 @@ void copy_here(char* to, const char* from, uint64_t length) {
     }
 }
 
-// FAKE_VERBS_GUARD=1 copies by the kernel within a process, too: memory that was unmapped while it
-// was registered is then an error of the request, and not of the process.
-bool is_guarded() {
-    static const bool guarded = environment_number("FAKE_VERBS_GUARD", 0) != 0;
-    return guarded;
-}
-
 bool copy_piece(Index from, uint64_t source, Index to, uint64_t target, uint64_t length,
                 std::vector<char>& bounce) {
     const Index self = this_process_index();
     auto* here = reinterpret_cast<char*>(target);
     const auto* there = reinterpret_cast<const char*>(source);
-    if (from == self && to == self && !is_guarded()) {
+    // A guarded process copies by the kernel: memory that was unmapped is then an error of the
+    // request.
+    if (from == self && to == self && !this_process().guarded) {
         copy_here(here, there, length);
         return true;
     }
@@ -87,6 +83,9 @@ const SharedMr* check_key(const SharedQp& qp, uint32_t key, uint64_t address, ui
     } else if ((mr.access & rights) != rights) {
         complain("%s 0x%x was registered with access 0x%x, which 0x%x needs more", kind, key,
                  mr.access, rights);
+    } else if (is_mapped_anew(mr)) {
+        complain("%s 0x%x: the memory was unmapped, or mapped anew, after its registration", kind,
+                 key);
     } else {
         return &mr;
     }

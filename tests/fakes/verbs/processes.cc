@@ -94,6 +94,7 @@ Index join_process(Fabric& all) {
         entry.mr_limit = static_cast<uint32_t>(environment_number("FAKE_VERBS_MAX_MR", 65536));
         entry.qp_limit = static_cast<uint32_t>(environment_number("FAKE_VERBS_MAX_QP", 1024));
         entry.no_dmabuf = environment_number("FAKE_VERBS_DMABUF", 1) == 0;
+        entry.guarded = environment_number("FAKE_VERBS_GUARD", 0) != 0;
         entry.used = true;
     }
     ::pthread_mutex_unlock(&all.mutex);
