@@ -160,6 +160,37 @@ TEST(VerbsFakeProcesses, AKilledPeerDoesNotAnswer) {
     EXPECT_EQ(both.join_first(), 0);
 }
 
+TEST(VerbsFakeProcesses, APeerMayBeKilledInTheMiddle) {
+    for (unsigned round = 0; round < 5; ++round) {
+        TwoProcesses both(
+            [round](const Peer& peer) {
+                VerbsEnd end;
+                const VerbsAddress other = peer.connect(end);
+                ibv_wc_status last = IBV_WC_SUCCESS;
+                for (unsigned sent = 0; last == IBV_WC_SUCCESS; ++sent) {
+                    if (sent == 50 * round) peer.meet();
+                    ASSERT_EQ(end.post(end.request(IBV_WR_RDMA_WRITE, other, kLong)), 0);
+                    last = end.status();
+                }
+                EXPECT_EQ(last, IBV_WC_RETRY_EXC_ERR) << ibv_wc_status_str(last);
+            },
+            [](const Peer& peer) {
+                VerbsEnd end;
+                const VerbsAddress other = peer.connect(end);
+                std::thread killer([&peer] {
+                    peer.meet();
+                    ::raise(SIGKILL);
+                });
+                for (;;) {
+                    end.post(end.request(IBV_WR_RDMA_WRITE, other, kLong));
+                    static_cast<void>(end.poll());
+                }
+            });
+        EXPECT_EQ(both.join_second(), -SIGKILL);
+        EXPECT_EQ(both.join_first(), 0);
+    }
+}
+
 TEST(VerbsFakeProcesses, PortEventsReachAll) {
     run_both(
         [](const Peer& peer) {
