@@ -100,5 +100,28 @@ TEST_F(VerbsFakeClients, PerftestRuns) {
     }
 }
 
+// rdma-core's own tests of providers. What the fake does not have (UD, XRC, windows), they skip.
+TEST_F(VerbsFakeClients, TestsOfRdmaCorePass) {
+    const std::string tests = "/usr/share/doc/rdma-core/tests";
+    if (!std::filesystem::exists(tests))
+        GTEST_SKIP() << "there is no " << tests << " (Debian's rdma-core)";
+    if (run("/usr/bin/python3 -c 'import pyverbs.device'") != 0) {
+        GTEST_SKIP() << "there is no pyverbs (Debian's python3-pyverbs): " << output_;
+    }
+    std::string modules;
+    for (const char* module : {"addr", "atomic", "cq", "cq_events", "cqex", "device", "mr", "pd",
+                               "qp", "qpex", "relaxed_ordering"}) {
+        modules += std::string(" tests.test_") + module;
+    }
+    EXPECT_EQ(run("cd " + fabric_.path() + " && cp -r " + tests +
+                  " . && gunzip -rq tests; timeout 60 /usr/bin/python3 "
+                  "tests/run_tests.py --dev fake0 --gid 3" +
+                  modules),
+              0)
+        << output_;
+    EXPECT_NE(output_.find("\nOK"), std::string::npos) << output_;
+    EXPECT_NE(output_.find("Ran 1"), std::string::npos) << "a hundred of them: " << output_;
+}
+
 }  // namespace
 }  // namespace pccl::fakes
