@@ -135,6 +135,7 @@ endforeach()
 add_dependencies(pccl_sys_test fake_nvml)
 if(PCCL_WITH_VERBS)
   add_dependencies(pccl_fakes pccl_fake_verbs)
+  pccl_test(NAME fakes FOLDER ${PROJECT_SOURCE_DIR}/tests/cpp/fakes LIBRARIES pccl_fake_verbs)
 endif()
 pccl_test(NAME contract FOLDER ${PROJECT_SOURCE_DIR}/tests/contract LIBRARIES pccl_comm SHARDS 4)
 

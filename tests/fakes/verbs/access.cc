@@ -5,9 +5,11 @@
 #include <sys/uio.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "tests/fakes/verbs/fabric.h"
+#include "tests/fakes/verbs/pinning.h"
 
 namespace pccl::fake_verbs {
 
@@ -40,32 +42,28 @@ void copy_here(char* to, const char* from, uint64_t length) {
     }
 }
 
-// FAKE_VERBS_GUARD=1 copies by the kernel within a process, too: memory that was unmapped while it
-// was registered is then an error of the request, and not of the process.
-bool is_guarded() {
-    static const bool guarded = environment_number("FAKE_VERBS_GUARD", 0) != 0;
-    return guarded;
-}
-
-bool copy_piece(Index from, uint64_t source, Index to, uint64_t target, uint64_t length,
-                std::vector<char>& bounce) {
+int copy_piece(Index from, uint64_t source, Index to, uint64_t target, uint64_t length,
+               std::vector<char>& bounce) {
     const Index self = this_process_index();
     auto* here = reinterpret_cast<char*>(target);
     const auto* there = reinterpret_cast<const char*>(source);
-    if (from == self && to == self && !is_guarded()) {
+    // A guarded process copies by the kernel: memory that was unmapped is then an error of the
+    // request.
+    if (from == self && to == self && !this_process().guarded) {
         copy_here(here, there, length);
-        return true;
+        return 0;
     }
     if (to == self) return read_memory(from, source, here, length);
     if (from == self) return write_memory(to, target, there, length);
     bounce.resize(std::min(length, kBounce));
     for (uint64_t done = 0; done < length;) {
         const uint64_t part = std::min(length - done, kBounce);
-        if (!read_memory(from, source + done, bounce.data(), part)) return false;
-        if (!write_memory(to, target + done, bounce.data(), part)) return false;
+        int error = read_memory(from, source + done, bounce.data(), part);
+        if (error == 0) error = write_memory(to, target + done, bounce.data(), part);
+        if (error != 0) return error;
         done += part;
     }
-    return true;
+    return 0;
 }
 
 }  // namespace
@@ -87,6 +85,9 @@ const SharedMr* check_key(const SharedQp& qp, uint32_t key, uint64_t address, ui
     } else if ((mr.access & rights) != rights) {
         complain("%s 0x%x was registered with access 0x%x, which 0x%x needs more", kind, key,
                  mr.access, rights);
+    } else if (is_mapped_anew(mr)) {
+        complain("%s 0x%x: the memory was unmapped, or mapped anew, after its registration", kind,
+                 key);
     } else {
         return &mr;
     }
@@ -105,43 +106,42 @@ bool check_list(const SharedQp& qp, std::span<const ibv_sge> list, uint32_t righ
     return true;
 }
 
-bool copy(Index from, std::span<const Piece> source, Index to, std::span<const Piece> target,
-          uint64_t length) {
+int copy(Index from, std::span<const Piece> source, Index to, std::span<const Piece> target,
+         uint64_t length) {
     std::vector<char> bounce;
     size_t s = 0;
     size_t t = 0;
     uint64_t in_source = 0;
     uint64_t in_target = 0;
     while (length > 0) {
-        if (s == source.size() || t == target.size()) return false;
+        if (s == source.size() || t == target.size()) return EFAULT;
         const uint64_t part =
             std::min({source[s].length - in_source, target[t].length - in_target, length});
-        if (!copy_piece(from, source[s].address + in_source, to, target[t].address + in_target,
-                        part, bounce)) {
-            return false;
-        }
+        const int error = copy_piece(from, source[s].address + in_source, to,
+                                     target[t].address + in_target, part, bounce);
+        if (error != 0) return error;
         length -= part;
         in_source += part;
         in_target += part;
         if (in_source == source[s].length) ++s, in_source = 0;
         if (in_target == target[t].length) ++t, in_target = 0;
     }
-    return true;
+    return 0;
 }
 
-bool read_memory(Index from, uint64_t address, void* into, uint64_t length) {
+int read_memory(Index from, uint64_t address, void* into, uint64_t length) {
     const pid_t pid = fabric().processes[from].pid;
     for (uint64_t done = 0; done < length;) {
         const iovec here{static_cast<char*>(into) + done, length - done};
         const iovec there{reinterpret_cast<void*>(address + done), length - done};
         const ssize_t part = ::process_vm_readv(pid, &here, 1, &there, 1, 0);
-        if (part <= 0) return false;
+        if (part <= 0) return part < 0 ? errno : EFAULT;
         done += static_cast<uint64_t>(part);
     }
-    return true;
+    return 0;
 }
 
-bool write_memory(Index to, uint64_t address, const void* bytes, uint64_t length) {
+int write_memory(Index to, uint64_t address, const void* bytes, uint64_t length) {
     const pid_t pid = fabric().processes[to].pid;
     auto* from = const_cast<char*>(static_cast<const char*>(bytes));
     for (uint64_t done = 0; done < length;) {
@@ -152,28 +152,29 @@ bool write_memory(Index to, uint64_t address, const void* bytes, uint64_t length
         const iovec here[2] = {{from + done, first}, {from + done + first, left - first}};
         const iovec there{reinterpret_cast<void*>(address + done), left};
         const ssize_t part = ::process_vm_writev(pid, here, first < left ? 2 : 1, &there, 1, 0);
-        if (part <= 0) return false;
+        if (part <= 0) return part < 0 ? errno : EFAULT;
         done += static_cast<uint64_t>(part);
     }
-    return true;
+    return 0;
 }
 
-bool atomic_memory(Index process, uint64_t address, const SendWqe& request, uint64_t& before) {
+int atomic_memory(Index process, uint64_t address, const SendWqe& request, uint64_t& before) {
     const bool swap = request.opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
     if (process == this_process_index()) {
         auto* word = reinterpret_cast<uint64_t*>(address);
         if (!swap) {
             before = __atomic_fetch_add(word, request.compare_add, __ATOMIC_ACQ_REL);
-            return true;
+            return 0;
         }
         before = request.compare_add;
         __atomic_compare_exchange_n(word, &before, request.swap, false, __ATOMIC_ACQ_REL,
                                     __ATOMIC_ACQUIRE);
-        return true;
+        return 0;
     }
     // Atomic to other requests alone, as the lock orders them: IBV_ATOMIC_HCA promises no more.
-    if (!read_memory(process, address, &before, sizeof before)) return false;
-    if (swap && before != request.compare_add) return true;
+    const int error = read_memory(process, address, &before, sizeof before);
+    if (error != 0) return error;
+    if (swap && before != request.compare_add) return 0;
     const uint64_t after = swap ? request.swap : before + request.compare_add;
     return write_memory(process, address, &after, sizeof after);
 }

@@ -27,15 +27,15 @@ bool check_list(const SharedQp& qp, std::span<const ibv_sge> list, uint32_t righ
                 std::vector<Piece>& pieces);
 
 /// Copies from pieces of one process to those of another, in order; the last bytes become visible
-/// last. Whether all was copied.
-bool copy(Index from, std::span<const Piece> source, Index to, std::span<const Piece> target,
-          uint64_t length);
+/// last. 0, EFAULT, or ESRCH where a process is ending.
+int copy(Index from, std::span<const Piece> source, Index to, std::span<const Piece> target,
+         uint64_t length);
 
-/// Copies between this process and another one.
-bool read_memory(Index from, uint64_t address, void* into, uint64_t length);
-bool write_memory(Index to, uint64_t address, const void* bytes, uint64_t length);
+/// Copies between this process and another one, likewise.
+int read_memory(Index from, uint64_t address, void* into, uint64_t length);
+int write_memory(Index to, uint64_t address, const void* bytes, uint64_t length);
 
-/// An atomic operation on 8 bytes; the value before in `before`.
-bool atomic_memory(Index process, uint64_t address, const SendWqe& request, uint64_t& before);
+/// An atomic operation on 8 bytes, likewise; the value before in `before`.
+int atomic_memory(Index process, uint64_t address, const SendWqe& request, uint64_t& before);
 
 }  // namespace pccl::fake_verbs

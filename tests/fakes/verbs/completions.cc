@@ -105,6 +105,7 @@ Cq* cq_of(uint64_t record) {
 int poll_cq(ibv_cq* cq, int entries, ibv_wc* completions) {
     const Inside inside;
     SharedCq& shared = fabric().cqs[of(cq).index];
+    if (!is_own_process(shared.process)) return -1;
     count(this_process().counters.polls);
     deliver_due();
     if (!has_completion(shared)) return 0;
@@ -120,8 +121,9 @@ int poll_cq(ibv_cq* cq, int entries, ibv_wc* completions) {
 
 int req_notify_cq(ibv_cq* cq, int solicited_only) {
     const Inside inside;
-    const Lock lock;
     SharedCq& shared = fabric().cqs[of(cq).index];
+    if (!is_own_process(shared.process)) return EINVAL;
+    const Lock lock;
     if (shared.armed != kArmedAny) shared.armed = solicited_only != 0 ? kArmedSolicited : kArmedAny;
     return 0;
 }
@@ -137,7 +139,7 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attributes) {
     cq.next_poll = [](ibv_cq_ex* current) {
         Cq& own = of(current);
         own.current.opcode = IBV_WC_SEND;
-        if (poll_cq(ibv_cq_ex_to_cq(current), 1, &own.current) == 0) return ENOENT;
+        if (poll_cq(ibv_cq_ex_to_cq(current), 1, &own.current) != 1) return ENOENT;
         current->status = own.current.status;
         current->wr_id = own.current.wr_id;
         return 0;

@@ -47,8 +47,10 @@ int fake_verbs_reset_counters(void);
 /* How fake_verbs_counters.inside_ns is measured. */
 enum {
     FAKE_VERBS_TIME_OFF,
-    FAKE_VERBS_TIME_CPU,  /* by the thread's CPU clock, what the clock itself costs included */
-    FAKE_VERBS_TIME_TICKS /* by the CPU's counter: cheap, but preemption counts as well */
+    FAKE_VERBS_TIME_CPU,  /* by the thread's CPU clock, whose own cost, up to 2 us a call, is
+                             included */
+    FAKE_VERBS_TIME_TICKS /* by the CPU's counter: cheap; intervals with a preemption count as the
+                             mean of others */
 };
 int fake_verbs_measure_time(int how);
 

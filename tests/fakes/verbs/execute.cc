@@ -3,7 +3,7 @@
 #include "tests/fakes/verbs/execute.h"
 
 #include <algorithm>
-#include <cstring>
+#include <cerrno>
 #include <vector>
 
 #include "tests/fakes/verbs/access.h"
@@ -50,6 +50,12 @@ Outcome no_answer() {
     Outcome outcome;
     outcome.kind = Outcome::kNoAnswer;
     return outcome;
+}
+
+// A copy that failed: a responder that is ending does not answer.
+Outcome not_copied(const Passage& passage, int error) {
+    if (error == ESRCH) return no_answer();
+    return refused(passage, IBV_WC_REM_OP_ERR, IBV_EVENT_QP_FATAL);
 }
 
 bool has_immediate(ibv_wr_opcode opcode) {
@@ -182,11 +188,13 @@ Outcome do_send(const Passage& passage) {
         complete_receive(passage, IBV_WC_LOC_LEN_ERR);
         return refused(passage, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
     }
-    if (!check_list(passage.to, {receive.sges, receive.num_sge}, IBV_ACCESS_LOCAL_WRITE, into) ||
-        !copy(passage.source, passage.pieces, passage.to.process, into, passage.request.length)) {
-        complete_receive(passage, IBV_WC_LOC_PROT_ERR);
-        return refused(passage, IBV_WC_REM_OP_ERR, IBV_EVENT_QP_FATAL);
-    }
+    const bool is_covered =
+        check_list(passage.to, {receive.sges, receive.num_sge}, IBV_ACCESS_LOCAL_WRITE, into);
+    const int error = is_covered ? copy(passage.source, passage.pieces, passage.to.process, into,
+                                        passage.request.length)
+                                 : EFAULT;
+    if (error == EFAULT) complete_receive(passage, IBV_WC_LOC_PROT_ERR);
+    if (error != 0) return not_copied(passage, error);
     return received(passage);
 }
 
@@ -198,10 +206,9 @@ Outcome do_write(const Passage& passage) {
         return refused(passage, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
     }
     if (immediate && queue.next == queue.head) return not_ready(passage);
-    if (!copy(passage.source, passage.pieces, passage.to.process, {&into, 1},
-              passage.request.length)) {
-        return refused(passage, IBV_WC_REM_OP_ERR, IBV_EVENT_QP_FATAL);
-    }
+    const int error = copy(passage.source, passage.pieces, passage.to.process, {&into, 1},
+                           passage.request.length);
+    if (error != 0) return not_copied(passage, error);
     return immediate ? received(passage) : ended(IBV_WC_SUCCESS);
 }
 
@@ -219,20 +226,19 @@ Outcome do_read(const Passage& passage) {
     if (!find_remote(passage, source)) {
         return refused(passage, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
     }
-    if (!is_atomic(passage.request.opcode)) {
-        if (copy(passage.to.process, {&source, 1}, passage.source, passage.pieces,
-                 passage.request.length)) {
-            return ended(IBV_WC_SUCCESS);
-        }
-        return refused(passage, IBV_WC_REM_OP_ERR, IBV_EVENT_QP_FATAL);
+    int error = 0;
+    if (is_atomic(passage.request.opcode)) {
+        uint64_t before = 0;
+        const Piece result{reinterpret_cast<uint64_t>(&before), kAtomic};
+        error = atomic_memory(passage.to.process, source.address, passage.request, before);
+        if (error == 0)
+            error =
+                copy(this_process_index(), {&result, 1}, passage.source, passage.pieces, kAtomic);
+    } else {
+        error = copy(passage.to.process, {&source, 1}, passage.source, passage.pieces,
+                     passage.request.length);
     }
-    uint64_t before = 0;
-    const Piece result{reinterpret_cast<uint64_t>(&before), kAtomic};
-    if (!atomic_memory(passage.to.process, source.address, passage.request, before) ||
-        !copy(this_process_index(), {&result, 1}, passage.source, passage.pieces, kAtomic)) {
-        return refused(passage, IBV_WC_REM_OP_ERR, IBV_EVENT_QP_FATAL);
-    }
-    return ended(IBV_WC_SUCCESS);
+    return error != 0 ? not_copied(passage, error) : ended(IBV_WC_SUCCESS);
 }
 
 // What the responder checks before it looks at memory.

@@ -26,6 +26,8 @@ inline constexpr Index kMaxCqs = 8192;
 inline constexpr Index kMaxQps = 16384;
 inline constexpr Index kMaxSrqs = 1024;
 inline constexpr Index kMaxMrs = 1 << 17;
+/// Pages of a region that FAKE_VERBS_GUARD watches: as many as a pipe holds.
+inline constexpr uint32_t kPinnedPages = 16;
 /// Set in remote keys, so that one used in the place of the other is found.
 inline constexpr uint32_t kRemoteKey = 0x80000000;
 inline constexpr Index kMaxRules = 64;
@@ -47,6 +49,7 @@ struct SharedProcess {
     uint64_t refuse_after;  // registrations
     int refuse_errno;
     bool no_dmabuf;
+    bool guarded;  // pinning.h
 };
 
 struct SharedPort {
@@ -182,8 +185,9 @@ struct SharedQp {
     uint64_t look_at;   // when to try again, in ns of the monotonic clock
     uint64_t deadline;  // when to give up
     uint32_t rnr_left;
-    uint64_t ruled_for;   // the position that rules were looked up for, plus one
-    Index rule;           // what applies to it
+    uint64_t ruled_for;  // the position that rules were looked up for, plus one
+    Index rule;          // what applies to it
+    uint32_t rule_generation;
     uint64_t held_until;  // in ns
     uint64_t held_count;  // what must have been delivered, in the fabric or on the rule's QP
     uint64_t delivered;   // requests
@@ -202,6 +206,8 @@ struct SharedMr {
     uint64_t address;
     uint64_t iova;
     uint64_t length;
+    uint32_t pinned;               // how many pages are watched (pinning.h)
+    uint64_t pages[kPinnedPages];  // their numbers
 };
 
 struct SharedRule {

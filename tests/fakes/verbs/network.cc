@@ -46,10 +46,10 @@ Index find_responder(const SharedQp& qp) {
         why = "does not exist";
     } else if (!is_alive(to.process)) {
         why = "is one of a process that ended";
-    } else if (!all.ports[qp.port].up || !all.ports[to.port].up) {
-        why = "has a port that is down between";
     } else if (!takes_packets(to.state)) {
         why = "is not ready to receive";
+    } else if (!all.ports[qp.port].up || !all.ports[to.port].up) {
+        why = "has a port that is down between";
     } else if (to.attr.dest_qp_num != qp.qpn) {
         why = "is connected to another";
     } else if (!leads_to(qp.attr.ah_attr, all.ports[to.port]) ||

@@ -48,6 +48,7 @@ struct Pd {
 struct Mr {
     ibv_mr base;
     Index index;
+    int pinning[2];  // descriptors of pinning.h
 };
 
 struct Channel {

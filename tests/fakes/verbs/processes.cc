@@ -94,6 +94,7 @@ Index join_process(Fabric& all) {
         entry.mr_limit = static_cast<uint32_t>(environment_number("FAKE_VERBS_MAX_MR", 65536));
         entry.qp_limit = static_cast<uint32_t>(environment_number("FAKE_VERBS_MAX_QP", 1024));
         entry.no_dmabuf = environment_number("FAKE_VERBS_DMABUF", 1) == 0;
+        entry.guarded = environment_number("FAKE_VERBS_GUARD", 0) != 0;
         entry.used = true;
     }
     ::pthread_mutex_unlock(&all.mutex);
@@ -132,6 +133,9 @@ void remove_ended_processes() {
         }
         for (Index i = 0; i < all.mrs_end; ++i) {
             if (all.mrs[i].process == process) all.mrs[i].used = false;
+        }
+        for (SharedRule& rule : all.rules) {
+            if (rule.process == process && rule.rule.all_processes == 0) rule.used = false;
         }
         for (Index i = 0; i < all.contexts_end; ++i) {
             if (!all.contexts[i].used || all.contexts[i].process != process) continue;

@@ -116,7 +116,15 @@ ibv_qp* make_qp(const ibv_qp_init_attr_ex& wanted) {
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes) {
     constexpr uint32_t kKnown =
         IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | IBV_QP_INIT_ATTR_CREATE_FLAGS;
+    constexpr uint64_t kBuilt = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+                                IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
+                                IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+                                IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
     if ((attributes->comp_mask & ~kKnown) != 0) return fail_with(EOPNOTSUPP);
+    const bool builds = (attributes->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0;
+    if (builds && (attributes->send_ops_flags & ~kBuilt) != 0) return fail_with(EOPNOTSUPP);
+    const bool has_flags = (attributes->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0;
+    if (has_flags && attributes->create_flags != 0) return fail_with(EOPNOTSUPP);
     if ((attributes->comp_mask & IBV_QP_INIT_ATTR_PD) == 0 || attributes->pd->context != context) {
         return fail_with(EINVAL);
     }

@@ -2,6 +2,7 @@
 
 // Registration of memory.
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 
 #include "tests/fakes/verbs/fabric.h"
 #include "tests/fakes/verbs/objects.h"
+#include "tests/fakes/verbs/pinning.h"
 #include "tests/fakes/verbs/rules.h"
 
 namespace pccl::fake_verbs {
@@ -95,6 +97,7 @@ ibv_mr* add_region(const Registration& wanted) {
     count(self.counters.pinned, wanted.length);
     auto* mr = new Mr{};
     mr->index = index;
+    pin(shared, mr->pinning);
     mr->base = {wanted.pd->context,     wanted.pd, reinterpret_cast<void*>(wanted.address),
                 wanted.length,          index,     shared.key,
                 shared.key | kRemoteKey};
@@ -131,7 +134,7 @@ ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, size_t length, uint64_t iova
 ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, uint64_t /*offset*/, size_t length, uint64_t iova, int fd,
                           int access) {
     if (this_process().no_dmabuf) return fail_with(EOPNOTSUPP);
-    if (fd < 0) return fail_with(EBADF);
+    if (::fcntl(fd, F_GETFD) < 0) return fail_with(EBADF);
     return add_region({pd, iova, length, iova, static_cast<unsigned>(access), true});
 }
 
@@ -143,6 +146,7 @@ int ibv_dereg_mr(ibv_mr* mr) {
         discount(this_process().counters.mrs);
         discount(this_process().counters.pinned, shared.length);
     }
+    unpin(of(mr).pinning);
     --of(mr->pd).users;
     delete &of(mr);
     return 0;

@@ -58,10 +58,13 @@ const fake_verbs_rule* find_rule(SharedQp& qp) {
             if (before < entry.rule.skip) continue;
             if (entry.rule.count != 0 && before - entry.rule.skip >= entry.rule.count) continue;
             qp.rule = i;
+            qp.rule_generation = entry.generation;
             hold(qp, entry);
         }
     }
-    return qp.rule != kNone && rules[qp.rule].used ? &rules[qp.rule].rule : nullptr;
+    if (qp.rule == kNone) return nullptr;
+    const SharedRule& entry = rules[qp.rule];
+    return entry.used && entry.generation == qp.rule_generation ? &entry.rule : nullptr;
 }
 
 bool is_held(const SharedQp& qp, const fake_verbs_rule& rule, uint64_t now) {
@@ -89,6 +92,7 @@ int fake_verbs_add_rule(const fake_verbs_rule* rule) {
         rules[i].rule = *rule;
         rules[i].process = this_process_index();
         rules[i].matched = 0;
+        ++rules[i].generation;
         rules[i].used = true;
         return static_cast<int>(i) + 1;
     }

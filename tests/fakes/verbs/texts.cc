@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "tests/fakes/verbs/devices.h"
 #include "tests/fakes/verbs/fabric.h"
 #include "tests/fakes/verbs/objects.h"
 
@@ -153,6 +154,9 @@ extern "C" int ibv_dontfork_range(void* /*base*/, size_t /*size*/) { return 0; }
 extern "C" int ibv_dofork_range(void* /*base*/, size_t /*size*/) { return 0; }
 
 ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attributes) {
+    const SharedPort* port = find_port_of(pd->context, attributes->port_num);
+    if (port == nullptr || (!port->infiniband && attributes->is_global == 0))
+        return fail_with(EINVAL);
     auto* ah = new Ah{};
     ah->base.context = pd->context;
     ah->base.pd = pd;

@@ -26,15 +26,36 @@ namespace {
 
 constexpr uint64_t kIdleNs = 500'000'000;
 
+struct WriteEnd {
+    int descriptor;
+    bool is_own;  // this process has the read end, too
+};
+
 // Write ends by number. The lock of the fabric guards it.
-std::map<uint32_t, int>& write_ends() {
-    static auto* ends = new std::map<uint32_t, int>;
+std::map<uint32_t, WriteEnd>& write_ends() {
+    static auto* ends = new std::map<uint32_t, WriteEnd>;
     static pid_t owner = ::getpid();
     if (owner != ::getpid()) {
         owner = ::getpid();
-        ends = new std::map<uint32_t, int>;  // a child of fork() leaves its parent's alone
+        ends = new std::map<uint32_t, WriteEnd>;  // a child of fork() leaves its parent's alone
     }
     return *ends;
+}
+
+// Writes where the reader may have been killed: SIGPIPE is blocked, and taken away.
+bool write_to_other(int descriptor, uint64_t record) {
+    sigset_t pipe_set;
+    sigset_t before;
+    ::sigemptyset(&pipe_set);
+    ::sigaddset(&pipe_set, SIGPIPE);
+    ::pthread_sigmask(SIG_BLOCK, &pipe_set, &before);
+    const bool has_reader = ::write(descriptor, &record, sizeof record) >= 0 || errno != EPIPE;
+    if (!has_reader) {
+        const timespec none{};
+        ::sigtimedwait(&pipe_set, nullptr, &none);
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return has_reader;
 }
 
 std::string wake_path(uint32_t number) {
@@ -77,14 +98,14 @@ uint32_t make_wake(int* descriptor) {
         if (ends[0] < 0 || ends[1] < 0) return 0;
     }
     *descriptor = ends[0];
-    write_ends()[number] = ends[1];
+    write_ends()[number] = {ends[1], true};
     return number;
 }
 
 void remove_wake(uint32_t number) {
     const auto found = write_ends().find(number);
     if (found != write_ends().end()) {
-        ::close(found->second);
+        ::close(found->second.descriptor);
         write_ends().erase(found);
     }
     if (!fabric_folder().empty()) ::unlink(wake_path(number).c_str());
@@ -97,21 +118,16 @@ void write_wake(uint32_t number, uint64_t record) {
         if (fabric_folder().empty()) return;
         const int end = ::open(wake_path(number).c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
         if (end < 0) return;
-        found = write_ends().emplace(number, end).first;
+        found = write_ends().emplace(number, WriteEnd{end, false}).first;
     }
-    // A reader that was killed raises SIGPIPE, which is blocked here and taken away.
-    sigset_t pipe_set;
-    sigset_t before;
-    ::sigemptyset(&pipe_set);
-    ::sigaddset(&pipe_set, SIGPIPE);
-    ::pthread_sigmask(SIG_BLOCK, &pipe_set, &before);
-    if (::write(found->second, &record, sizeof record) < 0 && errno == EPIPE) {
-        const timespec none{};
-        ::sigtimedwait(&pipe_set, nullptr, &none);
-        ::close(found->second);
+    const int end = found->second.descriptor;
+    if (found->second.is_own) {
+        if (::write(end, &record, sizeof record) < 0)
+            complain("an event is lost: its pipe is full");
+    } else if (!write_to_other(end, record)) {
+        ::close(end);
         write_ends().erase(found);
     }
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void start_timer() {
