@@ -39,10 +39,9 @@ RmaCandidate rma_with(std::string name, const verbs::VerbsOptions& options) {
     return {.name = std::move(name), .new_world = [options] { return world(options); }};
 }
 
-const auto kRma = testing::Values(rma_with("one_port", {.hca = "=mlx5_0"}),
-                                  rma_with("two_ports", {}),
-                                  rma_with("two_pairs_of_one_port",
-                                           {.hca = "=mlx5_0", .queue_pairs = 2}));
+const auto kRma =
+    testing::Values(rma_with("one_port", {.hca = "=mlx5_0"}), rma_with("two_ports", {}),
+                    rma_with("two_pairs_of_one_port", {.hca = "=mlx5_0", .queue_pairs = 2}));
 INSTANTIATE_TEST_SUITE_P(Verbs, RmaContract, kRma, rma_candidate_name);
 INSTANTIATE_TEST_SUITE_P(Verbs, RmaProcesses, kRma, rma_candidate_name);
 

@@ -20,10 +20,11 @@ struct RemoteKey {
     bool operator==(const RemoteKey&) const = default;
 };
 
-/// Adds the key to a descriptor. Errors as of transport::add_key().
+/// Adds the key to a descriptor, with a check value over the descriptor's identity: a device
+/// compares keys alone, and these are short. Errors as of transport::add_key().
 [[nodiscard]] Status add_remote_key(abi::MemoryDescriptor& memory, const RemoteKey& key);
 /// Returns the key of a descriptor of any origin. kUnsupported where it has none, kInvalidArgument
-/// where it is malformed.
+/// where it is malformed, kUnavailable where it belongs to another registration.
 [[nodiscard]] Result<RemoteKey> remote_key_of(const abi::MemoryDescriptor& memory);
 
 }  // namespace pccl::transport::verbs

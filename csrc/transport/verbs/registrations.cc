@@ -49,6 +49,26 @@ class Registrations::DeviceRegistration final : public Registration {
 Registrations::Registrations(std::vector<std::shared_ptr<Adapter>> adapters)
     : adapters_(std::move(adapters)), published_(adapters_.size()) {}
 
+Registrations::~Registrations() = default;
+
+Result<std::byte*> Registrations::scratch() {
+    const std::lock_guard lock(scratch_mutex_);
+    if (!scratch_.memory().empty()) return scratch_.memory().data();
+    constexpr std::size_t kBytes = 64;
+    PCCL_ASSIGN_OR_RETURN(Mapping mapping, Mapping::anonymous(kBytes));
+    RegisteredRange range{.bytes = kBytes, .local_keys = {}};
+    std::vector<MemoryRegion> regions;
+    for (const std::shared_ptr<Adapter>& adapter : adapters_) {
+        PCCL_ASSIGN_OR_RETURN(MemoryRegion region, adapter->add(mapping.memory(), Access::kLocal));
+        range.local_keys.push_back(region->lkey);
+        regions.push_back(std::move(region));
+    }
+    insert({.data = mapping.memory().data(), .bytes = kBytes}, std::move(range));
+    scratch_ = std::move(mapping);
+    scratch_regions_ = std::move(regions);
+    return scratch_.memory().data();
+}
+
 Result<std::unique_ptr<Registration>> Registrations::add(const Memory& memory,
                                                          const MemoryIdentity& identity) {
     PCCL_TRY(check_memory(memory, identity));

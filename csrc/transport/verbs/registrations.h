@@ -20,6 +20,7 @@
 #include <vector>
 
 #include <pccl/status.h>
+#include "csrc/transport/mapping.h"
 #include "csrc/transport/rma.h"
 #include "csrc/transport/verbs/adapter.h"
 #include "csrc/transport/verbs/memory_key.h"
@@ -36,6 +37,11 @@ struct LocalPiece {
 class Registrations : public std::enable_shared_from_this<Registrations> {
    public:
     explicit Registrations(std::vector<std::shared_ptr<Adapter>> adapters);
+    ~Registrations();
+
+    /// Returns a byte of no meaning, which is registered for reads that only test access. Errors as
+    /// of add().
+    Result<std::byte*> scratch();
 
     /// Registers a memory of the host. Errors as of RmaTransport::add().
     Result<std::unique_ptr<Registration>> add(const Memory& memory, const MemoryIdentity& identity);
@@ -57,6 +63,9 @@ class Registrations : public std::enable_shared_from_this<Registrations> {
     void erase(const std::byte* data, const DeviceRegistration* owner);
 
     const std::vector<std::shared_ptr<Adapter>> adapters_;
+    std::mutex scratch_mutex_;
+    Mapping scratch_;  // set by the first scratch(), guarded by scratch_mutex_; and its regions
+    std::vector<MemoryRegion> scratch_regions_;
     mutable std::mutex mutex_;
     std::multimap<const std::byte*, RegisteredRange> ranges_;   // guarded by mutex_
     std::vector<std::unordered_set<std::uint32_t>> published_;  // by device; so is this

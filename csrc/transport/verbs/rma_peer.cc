@@ -17,13 +17,17 @@ constexpr QueueDepths kResponder{.sends = 1, .receives = 1};
 constexpr std::size_t kLongestRequest = 1 * kMiB;
 constexpr Duration kEndTimeout = std::chrono::seconds(1);
 
+Status ended_registration() {
+    return Status::unavailable(
+        "the peer has ended the registration of the memory, or never made it");
+}
+
 /// Returns the error of one request, or ok where the path failed and another may work.
 Status error_of(const WorkCompletion& completion) {
     switch (completion.status) {
         case IBV_WC_REM_ACCESS_ERR:
         case IBV_WC_REM_INV_REQ_ERR:
-            return Status::unavailable(
-                "the peer has ended the registration of the memory, or never made it");
+            return ended_registration();
         case IBV_WC_LOC_PROT_ERR:
         case IBV_WC_LOC_LEN_ERR:
             return Status::invalid_argument(explain(completion));
@@ -79,6 +83,8 @@ RmaCopied VerbsPeer::copy(RmaPeerMemory&, const RmaCopy&) {
 
 std::unique_ptr<RmaInFlightCopy> VerbsPeer::begin(const std::shared_ptr<RmaPeerMemory>& memory,
                                                   RmaOp op, const RmaPiecesHere& here) {
+    if (!memory->is_open())
+        return std::make_unique<RmaEnded>(RmaCopied{.link = {}, .pieces = ended_registration()});
     auto copy = std::make_shared<VerbsCopy>();
     auto requests = requests_of(std::static_pointer_cast<VerbsMemory>(memory), op, here, copy);
     if (!requests.is_ok())
@@ -96,6 +102,16 @@ Result<std::vector<VerbsRequest>> VerbsPeer::requests_of(
     std::vector<VerbsRequest> requests;
     requests.reserve(here.pieces.size());
     for (const sys::ProcessPiece& piece : here.pieces) {
+        if (piece.here.empty()) {
+            // No device compares the key of a request without bytes.
+            PCCL_ASSIGN_OR_RETURN(std::byte* const scratch, registrations_->scratch());
+            requests.push_back({.op = RmaOp::kRead,
+                                .here = scratch,
+                                .there = memory->key().address,
+                                .bytes = 1,
+                                .memory = memory,
+                                .copy = copy});
+        }
         std::size_t done = 0;
         while (done < piece.here.size()) {
             std::byte* const from = piece.here.data() + done;
