@@ -176,26 +176,29 @@ TEST(VerbsFakeObjects, QpsAreLimited) {
 }
 
 TEST(VerbsFakeObjects, TransitionsNeedAllTheirAttributes) {
-    const int masks[] = {VerbsEnd::kInit, VerbsEnd::kRtr};
-    for (const int mask : masks) {
-        VerbsEnd end;
-        if (mask == VerbsEnd::kRtr) {
-            ASSERT_EQ(end.to_init(), 0);
-        }
+    const struct {
+        ibv_qp_state to;
+        int mask;
+    } steps[] = {{IBV_QPS_INIT, VerbsEnd::kInit},
+                 {IBV_QPS_RTR, VerbsEnd::kRtr},
+                 {IBV_QPS_RTS, VerbsEnd::kRts}};
+    VerbsEnd end;
+    for (const auto& step : steps) {
         ibv_qp_attr attr = end.receiving_from(end.address());
-        attr.qp_state = mask == VerbsEnd::kRtr ? IBV_QPS_RTR : IBV_QPS_INIT;
+        attr.qp_state = step.to;
         attr.port_num = 1;
         for (int bit = 1; bit < 32; ++bit) {
-            if ((mask & (1 << bit)) == 0) continue;
-            EXPECT_EQ(ibv_modify_qp(end.qp(), &attr, mask & ~(1 << bit)), EINVAL)
+            if ((step.mask & (1 << bit)) == 0) continue;
+            EXPECT_EQ(ibv_modify_qp(end.qp(), &attr, step.mask & ~(1 << bit)), EINVAL)
                 << "without bit " << bit;
         }
-        EXPECT_EQ(ibv_modify_qp(end.qp(), &attr, mask | IBV_QP_QKEY), EINVAL);
-        EXPECT_EQ(ibv_modify_qp(end.qp(), &attr, mask), 0);
+        EXPECT_EQ(ibv_modify_qp(end.qp(), &attr, step.mask | IBV_QP_QKEY), EINVAL);
+        EXPECT_EQ(ibv_modify_qp(end.qp(), &attr, step.mask), 0);
+        EXPECT_EQ(end.state(), step.to);
     }
-    VerbsEnd end;
-    EXPECT_EQ(end.to_rts(), EINVAL) << "RESET to RTS";
-    EXPECT_EQ(end.to_rtr(end.address()), EINVAL) << "RESET to RTR";
+    VerbsEnd other;
+    EXPECT_EQ(other.to_rts(), EINVAL) << "RESET to RTS";
+    EXPECT_EQ(other.to_rtr(other.address()), EINVAL) << "RESET to RTR";
 }
 
 TEST(VerbsFakeObjects, PeersAreLookedUpByTheirAddress) {

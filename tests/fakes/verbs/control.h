@@ -4,6 +4,25 @@
  * functions beside ibv_*; a test finds them with dlsym. All act on the fabric that the calling
  * process belongs to, which it joins where it has not yet. Functions that return int return 0, or
  * an errno.
+ *
+ * Programs that are linked to libibverbs run on the fake, too:
+ * LD_LIBRARY_PATH=build/dev/fakes/verbs ibv_devinfo -v
+ *
+ * A process reads these environment variables when it joins, at its first call of the library:
+ *
+ * - FAKE_VERBS_FABRIC: a folder, made if it is missing, whose processes reach each other. Without
+ *   it, a process has a fabric of its own. The child of a fork() joins anew.
+ * - FAKE_VERBS_HOST: a number, 0 without. Processes of one number share devices and ports, whose
+ *   addresses are 10.(77 + number).DEVICE.PORT.
+ * - FAKE_VERBS_DEVICES: the devices of the host (devices.h), "fake0" without.
+ * - FAKE_VERBS_RETRY_MS: for how long an unreachable peer is tried at most, 200 without; timeout
+ *   and retry_cnt may shorten it.
+ * - FAKE_VERBS_MEMLOCK: bytes that the process may register.
+ * - FAKE_VERBS_MAX_MR, FAKE_VERBS_MAX_QP: regions (65536 without) and QPs (1024) it may have.
+ * - FAKE_VERBS_DMABUF: 0 if ibv_reg_dmabuf_mr is not supported.
+ * - FAKE_VERBS_GUARD: 1 to find requests on memory that was unmapped or mapped anew after its
+ *   registration (pinning.h); they end with an access error.
+ * - FAKE_VERBS_VERBOSE: 1 for a line on stderr about each violated rule.
  */
 #ifndef PCCL_TESTS_FAKES_VERBS_CONTROL_H
 #define PCCL_TESTS_FAKES_VERBS_CONTROL_H
@@ -38,8 +57,7 @@ struct fake_verbs_counters {
     uint64_t inside_ns; /* spent in the fake, while fake_verbs_measure_time is on */
 };
 
-/* Counters of process `pid` of the fabric, 0 for the caller's. ESRCH: no such process has joined.
- */
+/* Counters of process `pid` of the fabric, 0 for the caller's. ESRCH: it has not joined. */
 int fake_verbs_read_counters(pid_t pid, struct fake_verbs_counters* counters);
 /* Sets the counters of what was done (not of what exists) of the calling process to 0. */
 int fake_verbs_reset_counters(void);

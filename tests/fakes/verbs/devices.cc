@@ -60,9 +60,9 @@ Device* parse_device(const std::string& text, int number) {
     std::snprintf(device->base.name, sizeof device->base.name, "%s", part.c_str());
     while (std::getline(parts, part, ':')) set_option(*device, part);
     ibv_device& base = device->base;
-    base.node_type = part.substr(0, 3) == "siw" ? IBV_NODE_RNIC : IBV_NODE_CA;
-    if (std::string_view(base.name).substr(0, 3) == "siw") base.node_type = IBV_NODE_RNIC;
-    base.transport_type = base.node_type == IBV_NODE_RNIC ? IBV_TRANSPORT_IWARP : IBV_TRANSPORT_IB;
+    const bool is_iwarp = std::string_view(base.name).substr(0, 3) == "siw";
+    base.node_type = is_iwarp ? IBV_NODE_RNIC : IBV_NODE_CA;
+    base.transport_type = is_iwarp ? IBV_TRANSPORT_IWARP : IBV_TRANSPORT_IB;
     std::snprintf(base.dev_name, sizeof base.dev_name, "uverbs%d", number);
     std::snprintf(base.dev_path, sizeof base.dev_path, "/sys/class/infiniband_verbs/uverbs%d",
                   number);

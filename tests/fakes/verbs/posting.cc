@@ -131,12 +131,13 @@ int post_send(ibv_qp* qp, ibv_send_wr* request, ibv_send_wr** bad) {
     if (!is_own_process(shared.process)) return EINVAL;
     const Lock lock;
     int error = 0;
-    count(this_process().counters.doorbells);
+    const uint64_t before = shared.sq_head;
     for (; request != nullptr && error == 0; request = request->next) {
         *bad = request;
         error = check_send(shared, *request);
         if (error == 0) enqueue(shared, *request);
     }
+    if (shared.sq_head != before) count(this_process().counters.doorbells);
     if (shared.state == IBV_QPS_ERR) {
         flush(index);
     } else if (shared.wait == Wait::kNo) {
