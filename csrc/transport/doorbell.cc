@@ -207,6 +207,8 @@ void Waiter::sleep_on_epoll(std::uint32_t ticket, Duration longest) {
     // so before it sleeps.
     page_->sequence.fetch_add(1, std::memory_order_seq_cst);
     leading_.clear(std::memory_order_release);
+    // A thread that found a leader since then is about to sleep on the futex, with nobody in epoll.
+    page_->sequence.fetch_add(1, std::memory_order_seq_cst);
     if (page_->sleepers.load(std::memory_order_seq_cst) > 1) futex_wake_all(page_);
 }
 

@@ -94,7 +94,10 @@ void CompletionQueue::remove(std::uint32_t number) {
 
 Status CompletionQueue::poll() {
     const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock.owns_lock()) return Status::ok();
+    return lock.owns_lock() ? take_completions() : Status::ok();
+}
+
+Status CompletionQueue::take_completions() {
     int count = kAtOnce;
     while (count == kAtOnce && failure_.is_ok()) {
         count = ::ibv_poll_cq(queue_.get(), kAtOnce, taken_.data());
@@ -123,7 +126,11 @@ void CompletionQueue::deliver(const ibv_wc& completion) {
 void CompletionQueue::drain_events() {
     ibv_cq* queue = nullptr;
     void* context = nullptr;
+    const std::uint64_t before = events_;
     while (device_.library().get_cq_event(channel_.get(), &queue, &context) == 0) ++events_;
+    // The event may be for another thread, which has not begun its sleep yet and then would find
+    // the descriptor of the channel without events.
+    if (events_ > before) waiter_.wake();
     // Acknowledging takes a lock of the library.
     if (events_ < kMostUnacknowledged) return;
     device_.library().ack_cq_events(queue_.get(), static_cast<unsigned>(std::exchange(events_, 0)));
@@ -133,6 +140,9 @@ void CompletionQueue::before_sleep() {
     const std::lock_guard lock(mutex_);
     drain_events();
     static_cast<void>(::ibv_req_notify_cq(queue_.get(), 0));
+    // No event announces what completed before the request. The caller's poll() does not take it
+    // where another thread polls at that moment.
+    static_cast<void>(take_completions());
 }
 
 }  // namespace pccl::transport::verbs

@@ -82,6 +82,7 @@ class CompletionQueue final : public BeforeSleep {
 
     CompletionQueue(const sys::verbs::Device& device, Waiter& waiter)
         : device_(device), waiter_(waiter) {}
+    Status take_completions();
     void deliver(const ibv_wc& completion);
     void drain_events();
 
