@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "csrc/base/text/text.h"
 
@@ -60,8 +61,10 @@ Status VerbsSendLink::read_credit(ChannelId channel) {
     if (consumed < stream.consumed || consumed > stream.published)
         return status_.set(Status::peer_lost(
             parts_.peer, concat(parts_.peer_name, " wrote an impossible credit for its ring")));
-    stream.consumed = consumed;
-    return Status::ok();
+    // The credit took a receive request here.
+    if (std::exchange(stream.consumed, consumed) == consumed) return Status::ok();
+    const Status polled = poll();
+    return polled.is_ok() ? polled : fail(polled);
 }
 
 void VerbsSendLink::copy_in(ChannelId channel, std::span<const Bytes> pieces, std::size_t count) {

@@ -54,6 +54,7 @@ struct fake_verbs_counters {
     uint64_t cqs;                          /* that exist now */
     uint64_t pinned;                       /* bytes registered now */
     uint64_t registrations;                /* so far */
+    uint64_t not_ready; /* times that a request of its found no receive at the responder */
     uint64_t inside_ns; /* spent in the fake, while fake_verbs_measure_time is on */
 };
 

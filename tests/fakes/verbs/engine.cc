@@ -119,6 +119,11 @@ void finish(Index index, ibv_wc_status status, uint32_t vendor) {
     ++fabric().delivered;
 }
 
+void count_not_ready(const SharedQp& qp) {
+    if (qp.wait == Wait::kReceive) return;  // it waits since an earlier count
+    count(fabric().processes[qp.process].counters.not_ready);
+}
+
 // Does the first request; whether it ended.
 bool step(Index index) {
     const Outcome outcome = execute(index);
@@ -131,6 +136,7 @@ bool step(Index index) {
             finish(index, IBV_WC_RETRY_EXC_ERR, 0x81);
             return true;
         case Outcome::kNotReady:
+            count_not_ready(fabric().qps[index]);
             if (wait_for_receive(index, outcome.rnr_timer)) return false;
             finish(index, IBV_WC_RNR_RETRY_EXC_ERR, 0x87);
             return true;
