@@ -9,24 +9,7 @@ find_package(GTest REQUIRED)
 add_library(fake_nvml MODULE ${PROJECT_SOURCE_DIR}/tests/fakes/nvml/fake_nvml.cc)
 target_include_directories(fake_nvml PRIVATE ${PROJECT_SOURCE_DIR})
 
-# Stands in for rdma-core's library, under its name and with its versions of symbols, so that Debian's programs run
-# on it, too (LD_LIBRARY_PATH). It stays loaded (nodelete): threads of it deliver what is due.
-if(PCCL_WITH_VERBS)
-  file(GLOB verbs CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fakes/verbs/*.cc)
-  add_library(pccl_fake_verbs SHARED ${verbs})
-  target_include_directories(pccl_fake_verbs PRIVATE ${PROJECT_SOURCE_DIR} ${PCCL_VERBS_HEADERS})
-  set(versions ${PROJECT_SOURCE_DIR}/tests/fakes/verbs/libibverbs.map)
-  target_link_libraries(pccl_fake_verbs PRIVATE pccl_flags)
-  target_link_options(pccl_fake_verbs PRIVATE -Wl,--version-script=${versions} -Wl,-z,nodelete)
-  set_target_properties(
-    pccl_fake_verbs
-    PROPERTIES OUTPUT_NAME ibverbs
-               SOVERSION 1
-               CXX_VISIBILITY_PRESET default
-               LINK_DEPENDS ${versions}
-               LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fakes/verbs
-  )
-endif()
+include(pccl_fake_verbs)
 
 # In a file of its own, as no other then differs between clones (tests/fakes/places.h).
 set(places ${PROJECT_BINARY_DIR}/tests/places.cc)
@@ -142,6 +125,9 @@ pccl_test(NAME contract FOLDER ${PROJECT_SOURCE_DIR}/tests/contract LIBRARIES pc
 # Fuzz targets need clang to fuzz (pccl_fuzz.cmake). Here each is a function of its own.
 pccl_test(NAME fuzz FOLDER ${PROJECT_SOURCE_DIR}/tests/cpp/fuzz LIBRARIES pccl_comm pccl_p2p pccl_cluster)
 file(GLOB fuzzers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/*_fuzzer.cc)
+if(NOT PCCL_WITH_VERBS)
+  list(FILTER fuzzers EXCLUDE REGEX "verbs")
+endif()
 set(listed "")
 foreach(source IN LISTS fuzzers)
   get_filename_component(name ${source} NAME_WE)
@@ -335,3 +321,9 @@ add_executable(
                    ${PROJECT_SOURCE_DIR}/tests/cpp/comm/ranks.cc
 )
 target_link_libraries(fingerprint_cost PRIVATE pccl_fakes GTest::gtest)
+
+# What a message costs its host over RDMA and over TCP: build/dev/verbs_cost.
+if(PCCL_WITH_VERBS)
+  add_executable(verbs_cost ${PROJECT_SOURCE_DIR}/tests/tools/verbs_cost.cc)
+  target_link_libraries(verbs_cost PRIVATE pccl_fakes GTest::gtest)
+endif()

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Descriptions of the ends of RDMA links, their messages on a socket, messages about queue pairs of
+// one-sided access, and keys of memory, all from a peer.
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "csrc/base/unique_fd.h"
+#include "csrc/transport/verbs/link_exchange.h"
+#include "csrc/transport/verbs/memory_key.h"
+#include "csrc/transport/verbs/rma_messages.h"
+#include "tests/fuzz/require.h"
+
+namespace {
+
+using namespace pccl::transport::verbs;
+
+void parse_end(std::string_view bytes) {
+    const auto end = LinkEnd::parse(bytes);
+    if (!end.is_ok()) return;
+    require(end->serialise() == bytes && end->lanes.size() <= LinkEnd::kMostLanes);
+    for (const LaneEnd& lane : end->lanes) require(lane.device < end->memory.front().keys.size());
+    for (const PeerRange& range : end->memory)
+        require(range.keys.size() == end->memory.front().keys.size());
+}
+
+void parse_message(std::string_view bytes) {
+    const auto message = RmaMessage::parse(bytes);
+    if (!message.is_ok()) return;
+    require(message->lane < LinkEnd::kMostLanes && message->end.device < LinkEnd::kMostDevices);
+    require(RmaMessage::parse(message->serialise()).is_ok());
+}
+
+/// Reads bytes that arrive in parts: the result does not depend on where they are cut.
+std::optional<LinkEnd> read_in_parts(std::string_view bytes, std::size_t part) {
+    std::array<int, 2> ends{};
+    require(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()) == 0);
+    const pccl::UniqueFd here(ends[0]);
+    const pccl::UniqueFd peer(ends[1]);
+    LinkEndReader reader;
+    while (!bytes.empty()) {
+        const std::string_view next = bytes.substr(0, part);
+        if (::send(peer.get(), next.data(), next.size(), MSG_NOSIGNAL) < 0) return std::nullopt;
+        bytes.remove_prefix(next.size());
+        const auto end = reader.advance(here.get());
+        if (!end.is_ok()) return std::nullopt;
+        if (*end) return **end;
+    }
+    return std::nullopt;
+}
+
+void read_rdma_key(std::string_view bytes) {
+    pccl::abi::MemoryDescriptor memory{};
+    memory.nonce = 1;
+    const std::size_t count = std::min(bytes.size(), memory.keys.size());
+    std::copy_n(bytes.begin(), count, memory.keys.begin());
+    memory.key_bytes = static_cast<std::uint16_t>(count);
+    const auto key = remote_key_of(memory);
+    if (key.is_ok())
+        require(!key->devices.empty() && key->devices.size() <= RemoteKey::kMostDevices);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+    parse_end(bytes);
+    parse_message(bytes);
+    read_rdma_key(bytes);
+    require(read_in_parts(bytes, 7) == read_in_parts(bytes, 4096));
+    return 0;
+}
