@@ -17,11 +17,53 @@ constexpr std::size_t kStripe = 64 * kKiB;
 constexpr std::size_t kLongestPiece = 512 * kKiB;
 // Bytes that leave though more follow.
 constexpr std::size_t kMostHeld = 64 * kKiB;
+// A link that ends still delivers what it has posted.
+constexpr Duration kDeliveryTimeout = std::chrono::seconds(1);
 
 }  // namespace
 
+VerbsSendLink::VerbsSendLink(SendLinkParts parts) : parts_(std::move(parts)) {
+    helped_->link = this;
+}
+
 VerbsSendLink::~VerbsSendLink() {
-    if (fault_.is_ok()) parts_.lanes.drain();
+    {
+        const auto lock = use();
+        const Deadline deadline = Deadline::after(kDeliveryTimeout);
+        while (fault_.is_ok() && !is_delivered() && !deadline.passed()) fault_ = poll();
+        if (fault_.is_ok()) parts_.lanes.drain();
+    }
+    const std::lock_guard lock(helped_->mutex);
+    helped_->link = nullptr;
+}
+
+void VerbsSendLink::watch_delivery() {
+    if (parts_.lanes.count() == 1 || helped_->is_watched.exchange(true)) return;
+    parts_.helper->watch({.is_over =
+                              [helped = helped_] {
+                                  const std::unique_lock lock(helped->mutex, std::try_to_lock);
+                                  if (!lock.owns_lock()) return false;  // its program calls it
+                                  if (helped->link == nullptr) return true;
+                                  const Status looked = helped->link->look_at_lanes();
+                                  const Status polled =
+                                      looked.is_ok() ? helped->link->poll() : looked;
+                                  if (!polled.is_ok())
+                                      static_cast<void>(helped->link->fail(polled));
+                                  const bool is_over =
+                                      !polled.is_ok() || helped->link->is_delivered();
+                                  if (is_over) helped->is_watched.store(false);
+                                  return is_over;
+                              },
+                          .notify = [] {}});
+}
+
+bool VerbsSendLink::is_delivered() {
+    if (!failovers_.empty() || !unsent_.empty()) return false;
+    for (std::size_t i = 0; i < parts_.lanes.count(); ++i) {
+        const std::deque<PostedPiece>& pieces = posted_[i];
+        if (!pieces.empty() && pieces.back().id > parts_.lanes[i].completed()) return false;
+    }
+    return true;
 }
 
 std::size_t VerbsSendLink::capacity(ChannelId) const {
@@ -32,6 +74,7 @@ std::size_t VerbsSendLink::capacity(ChannelId) const {
 Result<std::size_t> VerbsSendLink::send_gathered(ChannelId channel, std::span<const Bytes> pieces,
                                                  Flush flush) {
     if (status_.is_set()) return status_.get();
+    const auto lock = use();
     std::size_t wanted = 0;
     for (const Bytes& piece : pieces) wanted += piece.size();
     PCCL_ASSIGN_OR_RETURN(const std::size_t free, room(channel, wanted));
@@ -44,7 +87,7 @@ Result<std::size_t> VerbsSendLink::send_gathered(ChannelId channel, std::span<co
         idle_ = 0;
         return taken;
     }
-    PCCL_TRY(look_now_and_then());
+    PCCL_TRY(look_now_and_then_locked());
     return taken;
 }
 
@@ -79,6 +122,7 @@ void VerbsSendLink::copy_in(ChannelId channel, std::span<const Bytes> pieces, st
 
 Result<bool> VerbsSendLink::flush(ChannelId channel) {
     if (status_.is_set()) return status_.get();
+    const auto lock = use();
     PCCL_TRY(publish(channel));
     const Stream& stream = streams_[static_cast<std::size_t>(channel)];
     return stream.published == stream.written;
@@ -149,6 +193,7 @@ void VerbsSendLink::remember(std::size_t lane, const PostedPiece& piece) {
     while (!pieces.empty() && pieces.front().id <= delivered) pieces.pop_front();
     pieces.push_back(piece);
     pieces.back().id = parts_.lanes[lane].posted();
+    watch_delivery();
 }
 
 /// Pieces without immediate adjoin: the receiver finds their beginning and their end in its tail
@@ -338,6 +383,11 @@ Status VerbsSendLink::resend() {
 }
 
 Status VerbsSendLink::look_now_and_then() {
+    const auto lock = use();
+    return look_now_and_then_locked();
+}
+
+Status VerbsSendLink::look_now_and_then_locked() {
     if (++idle_ % Lanes::kFreeLooks == 0) {
         if (const Status failed = look_at_lanes(); !failed.is_ok()) return fail(failed);
     }
@@ -353,6 +403,7 @@ Status VerbsSendLink::look_at_lanes() {
 }
 
 Status VerbsSendLink::look() {
+    const auto lock = use();
     if (const Status failed = look_at_lanes(); !failed.is_ok()) return fail(failed);
     return parts_.watch.look();
 }

@@ -14,12 +14,16 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <deque>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "csrc/base/ids.h"
+#include "csrc/base/threads/poller.h"
 #include "csrc/transport/link.h"
 #include "csrc/transport/peer_watch.h"
 #include "csrc/transport/sticky_status.h"
@@ -38,11 +42,13 @@ struct SendLinkParts {
     std::array<LinkMemory, kChannels> staging;  // rings
     LinkEnd receiver;
     PeerWatch watch;
+    /// Continues failovers of links of several lanes whose program does not call them any more.
+    std::shared_ptr<Poller> helper;
 };
 
 class VerbsSendLink final : public SendLink {
    public:
-    explicit VerbsSendLink(SendLinkParts parts) : parts_(std::move(parts)) {}
+    explicit VerbsSendLink(SendLinkParts parts);
     ~VerbsSendLink() override;
 
     [[nodiscard]] TransportKind kind() const override { return TransportKind::kVerbs; }
@@ -75,6 +81,21 @@ class VerbsSendLink final : public SendLink {
         std::vector<PostedPiece> pieces;  // uncertain
         std::uint32_t sequence = 0;       // of the request; 0: not sent yet
     };
+    /// This link as its helper finds it.
+    struct HelpedLink {
+        std::mutex mutex;               // held by the thread that uses the link
+        VerbsSendLink* link = nullptr;  // guarded by mutex; null: the link is gone
+        std::atomic<bool> is_watched{false};
+    };
+    /// Excludes the helper while the lock lives.
+    [[nodiscard]] std::unique_lock<std::mutex> use() const {
+        return parts_.lanes.count() > 1 ? std::unique_lock(helped_->mutex)
+                                        : std::unique_lock<std::mutex>();
+    }
+    /// Lets the helper look at this link until all pieces are delivered.
+    void watch_delivery();
+    [[nodiscard]] bool is_delivered();
+    Status look_now_and_then_locked();
     [[nodiscard]] std::size_t ring_bytes() const { return parts_.receiver.ring_bytes; }
     Result<std::size_t> room(ChannelId channel, std::size_t wanted);
     Status read_credit(ChannelId channel);
@@ -110,6 +131,7 @@ class VerbsSendLink final : public SendLink {
     }
 
     SendLinkParts parts_;
+    const std::shared_ptr<HelpedLink> helped_ = std::make_shared<HelpedLink>();
     std::array<Stream, kChannels> streams_{};
     std::array<std::uint64_t, LinkEnd::kMostLanes> immediates_{};      // sent on each lane
     std::array<std::deque<PostedPiece>, LinkEnd::kMostLanes> posted_;  // possibly not delivered

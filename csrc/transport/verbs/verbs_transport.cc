@@ -18,6 +18,7 @@ namespace pccl::transport::verbs {
 namespace {
 
 constexpr Duration kArrivalTimeout = std::chrono::seconds(10);
+constexpr std::chrono::milliseconds kHelpInterval(20);
 constexpr const char* kLayer = "layer:";
 // Receive requests of each queue pair, at both ends. A receiver's credits take at most 40: 4 for
 // each stream, and 2 for each lane.
@@ -94,6 +95,9 @@ Result<std::unique_ptr<VerbsTransport>> VerbsTransport::create(Waiter& waiter, N
                                                       .gid_index = options.gid_index,
                                                       .interfaces = interfaces},
                                                      waiter));
+    if (made->ports_.size() * static_cast<std::size_t>(options.queue_pairs) > 1)
+        made->helper_ = {new Poller({.name = "pccl-rdma", .interval = kHelpInterval}),
+                         LeaveToParent()};
     for (const auto& port : made->ports_)
         log(LogLevel::kInfo, "RDMA port ", port->name(), ": ", port->info.gigabits, " Gbit/s, MTU ",
             port->info.mtu_bytes, ", GID ", port->gid.index, " ", port->gid.address(), " (",
@@ -188,7 +192,8 @@ class VerbsTransport::VerbsPendingConnect final : public PendingConnect {
                                                           .credits = std::move(credits_),
                                                           .staging = std::move(staging),
                                                           .receiver = std::move(receiver),
-                                                          .watch = std::move(watch)}));
+                                                          .watch = std::move(watch),
+                                                          .helper = transport_.helper_}));
     }
 
     const VerbsTransport& transport_;
