@@ -1,28 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/transport/control/socket_control_plane.h"
-#include "csrc/transport/tcp/tcp_transport.h"
-#include "csrc/transport/verbs/verbs_transport.h"
 #include "tests/contract/rma_contract.h"
 #include "tests/contract/transport_contract.h"
 #include "tests/fakes/verbs_fabric.h"
+#include "tests/fakes/verbs_member.h"
 
 namespace pccl::transport::contract {
 namespace {
 
 [[maybe_unused]] const bool kIsFake = fakes::use_fake_verbs();
 
-Result<fakes::Member> verbs_member(Waiter& waiter, verbs::VerbsOptions options) {
-    options.stream = tcp::TcpOptions().stream;
-    PCCL_ASSIGN_OR_RETURN(auto control, SocketControlPlane::create({.within_host = false,
-                                                                    .interface = "127.0.0.0/8",
-                                                                    .stream = options.stream}));
-    PCCL_ASSIGN_OR_RETURN(const NetworkSide here, control->between_hosts());
-    PCCL_ASSIGN_OR_RETURN(auto made, verbs::VerbsTransport::create(waiter, here, options));
-    return fakes::Member{std::move(control), std::move(made)};
-}
-
 Result<MemberMaker> world(const verbs::VerbsOptions& options) {
-    return MemberMaker([options](Waiter& waiter) { return verbs_member(waiter, options); });
+    return MemberMaker([options](Waiter& waiter) { return fakes::verbs_member(waiter, options); });
 }
 
 Candidate verbs_with(std::string name, const verbs::VerbsOptions& options) {

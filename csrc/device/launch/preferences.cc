@@ -42,7 +42,7 @@ Status check_alike(Rank rank, const Preferences& own, const Preferences& leading
     if (own.most_blocks == leading.most_blocks && own.protocol == leading.protocol)
         return Status::ok();
     return Status::mismatch(rank, concat("rank ", rank, " requests ", description_of(own),
-                                         ", rank 0 for ", description_of(leading),
+                                         ", rank 0 ", description_of(leading),
                                          ": the group's options must be the same on all ranks"));
 }
 

@@ -71,6 +71,22 @@ Status Lane::poll(const std::function<void(const WorkCompletion&)>& received) {
     }
 }
 
+void Lane::set_down(std::string reason) {
+    down_ = std::move(reason);
+    pair_->fail();
+}
+
+void Lane::flush(int receives, const std::function<void(const WorkCompletion&)>& received) {
+    const Deadline deadline = Deadline::after(std::chrono::milliseconds(100));
+    while (receives > 0 && !deadline.passed()) {
+        const auto completion = pair_->next();
+        if (!completion.is_ok()) return;
+        if (!*completion || ((*completion)->id & QueuePair::kReceive) == 0) continue;
+        --receives;
+        if ((*completion)->status == IBV_WC_SUCCESS) received(**completion);
+    }
+}
+
 /// Requests of a queue pair complete in their order.
 void Lane::complete(std::uint64_t id) {
     completed_ = id;
@@ -114,16 +130,27 @@ Status Lanes::connect(std::span<const LaneEnd> peer) {
 void Lanes::drain() {
     const Deadline deadline = Deadline::after(std::chrono::seconds(1));
     for (Lane& lane : lanes_) {
+        if (!lane.is_up()) continue;
         const auto ignore = [](const WorkCompletion&) {};
         Status state = lane.fence();
         while (state.is_ok() && !lane.is_drained() && !deadline.passed()) state = lane.poll(ignore);
     }
 }
 
-Status Lanes::check() {
-    for (Lane& lane : lanes_)
-        PCCL_TRY(lane.pair().port().adapter->check_port(lane.pair().port().info.number));
-    return Status::ok();
+std::size_t Lanes::next_up(std::size_t index) const {
+    while (index < lanes_.size() && !lanes_[index].is_up()) ++index;
+    return index;
+}
+
+std::size_t Lanes::find_failed(Status& reason) {
+    std::size_t index = 0;
+    for (; index < lanes_.size(); ++index) {
+        const Lane& lane = lanes_[index];
+        if (!lane.is_up()) continue;
+        reason = lane.pair().port().adapter->check_port(lane.pair().port().info.number);
+        if (!reason.is_ok()) break;
+    }
+    return index;
 }
 
 std::string Lanes::describe(std::span<const LaneEnd> peer) const {

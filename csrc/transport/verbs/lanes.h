@@ -81,6 +81,14 @@ class Lane {
     [[nodiscard]] std::uint64_t completed() const { return completed_; }
     [[nodiscard]] std::uint64_t posted() const { return posted_; }
     [[nodiscard]] const std::optional<WorkCompletion>& failure() const { return failure_; }
+    /// Takes the lane out of use: its queue pair fails, so that no write of the peer arrives on it
+    /// any more.
+    void set_down(std::string reason);
+    [[nodiscard]] bool is_up() const { return down_.empty(); }
+    [[nodiscard]] const std::string& down_reason() const { return down_; }
+    /// Takes the completions of a lane that is down, for 100 ms at most, until each of `receives`
+    /// receive requests has one: calls `received` for those that received.
+    void flush(int receives, const std::function<void(const WorkCompletion&)>& received);
 
    private:
     /// Requests between two that are signalled.
@@ -101,6 +109,7 @@ class Lane {
     std::uint64_t unmarked_ = 0;             // bytes since the last signalled request
     std::optional<WorkCompletion> failure_;  // the first
     std::uint64_t failed_ = 0;               // send requests that failed
+    std::string down_;                       // why the lane is out of use; empty: it is in use
 };
 
 /// Queue pairs of one end.
@@ -120,10 +129,14 @@ class Lanes {
     Status connect(std::span<const LaneEnd> peer);
     [[nodiscard]] std::size_t count() const { return lanes_.size(); }
     [[nodiscard]] Lane& operator[](std::size_t index) { return lanes_[index]; }
+    [[nodiscard]] const Lane& operator[](std::size_t index) const { return lanes_[index]; }
     /// Waits until all posted requests are complete, or one has failed; a second at most.
     void drain();
-    /// Returns the state of devices and ports: kPeerLost, without a rank, once one has failed.
-    Status check();
+    /// Returns the first lane in use from `index` on, and count() where there is none.
+    [[nodiscard]] std::size_t next_up(std::size_t index = 0) const;
+    /// Returns a lane in use whose device or port has failed, with the reason; count(): none. Makes
+    /// system calls.
+    [[nodiscard]] std::size_t find_failed(Status& reason);
     /// Describes the connection for the log: "mlx5_0:1 (RoCE v2, of 10.0.0.0/24) to 10.0.0.2".
     [[nodiscard]] std::string describe(std::span<const LaneEnd> peer) const;
 

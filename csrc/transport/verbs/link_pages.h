@@ -7,6 +7,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "csrc/transport/transport.h"
@@ -34,6 +35,14 @@ struct TailPage {
     std::array<Tail, kChannels> tails;
 };
 
+/// Layout of the page of either end, which has kPageBytes: the counters that the peer writes; the
+/// peer's message (failover.h); this end's own message, as the source of its write.
+inline constexpr std::size_t kPageBytes = 8192;
+inline constexpr std::size_t kMailbox = 1024;
+inline constexpr std::size_t kOutgoing = 4096;
+inline constexpr std::size_t kMailboxBytes = 3072;
+static_assert(sizeof(CreditPage) <= kMailbox && sizeof(TailPage) <= kMailbox);
+
 /// Immediate of a write: channel and offset in its ring.
 [[nodiscard]] constexpr std::uint32_t immediate_of(ChannelId channel, std::uint64_t offset) {
     return (static_cast<std::uint32_t>(channel) << 31) | static_cast<std::uint32_t>(offset);
@@ -43,6 +52,15 @@ struct TailPage {
 }
 [[nodiscard]] constexpr std::uint32_t offset_in(std::uint32_t immediate) {
     return immediate & 0x7fffffffU;
+}
+/// Immediates of other writes, which no offset in a ring has.
+inline constexpr std::uint32_t kMessageImmediate = 0x7fffffff;  // the mailbox has a message
+inline constexpr std::uint32_t kCreditImmediate = 0x7ffffffe;   // the counters have changed
+inline constexpr std::uint32_t kTailImmediate = 0x7ffffffd;     // likewise
+inline constexpr std::uint32_t kLaneDown = 0x7fffff00;          // plus the lane: it has failed
+static_assert(LinkEnd::kMostRing < kLaneDown && LinkEnd::kMostLanes <= 128);
+[[nodiscard]] constexpr bool is_lane_down(std::uint32_t immediate) {
+    return immediate >= kLaneDown && immediate < kLaneDown + LinkEnd::kMostLanes;
 }
 static_assert(kChannels == 2);
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "csrc/base/text/text.h"
 
@@ -58,28 +59,106 @@ Status VerbsRecvLink::refresh() {
     PCCL_TRY(fault_);
     for (std::size_t i = 0; i < parts_.lanes.count(); ++i) {
         Lane& lane = parts_.lanes[i];
+        if (!lane.is_up()) continue;
         int received = 0;
         Status taken;
-        PCCL_TRY(lane.poll([&](const WorkCompletion& completion) {
+        Status polled = lane.poll([&](const WorkCompletion& completion) {
             ++received;
             if (taken.is_ok()) taken = take(completion);
-        }));
+        });
         PCCL_TRY(taken);
-        if (received == 0) continue;
-        PCCL_TRY(lane.pair().post_receives(received));
+        // The sender may have given up the lane by a message on another one.
+        if (!lane.is_up()) continue;
         reposted_[i] += static_cast<std::uint64_t>(received);
+        if (polled.is_ok() && received > 0) polled = lane.pair().post_receives(received);
+        if (!polled.is_ok()) PCCL_TRY(lose_lane(i, polled));
     }
     for (ChannelId channel = 0; channel < kChannels; ++channel) PCCL_TRY(take_tail(channel));
     return return_credit();
 }
 
 Status VerbsRecvLink::take(const WorkCompletion& completion) {
+    if (completion.immediate == kMessageImmediate) return answer_failover();
+    if (completion.immediate == kTailImmediate) return Status::ok();
+    return take_piece(completion);
+}
+
+Status VerbsRecvLink::take_piece(const WorkCompletion& completion) {
     Stream& stream = streams_[static_cast<std::size_t>(channel_in(completion.immediate))];
     const std::uint64_t offset = offset_in(completion.immediate);
     if (offset >= ring_bytes()) return malformed("a write beyond its ring");
     std::uint64_t begin = stream.consumed - stream.consumed % ring_bytes() + offset;
     if (begin < stream.consumed) begin += ring_bytes();
     return add(stream, begin, completion.bytes);
+}
+
+Status VerbsRecvLink::lose_lane(std::size_t index, const Status& reason) {
+    Lane& lane = parts_.lanes[index];
+    if (!lane.is_up()) return Status::ok();
+    lane.set_down(std::string(reason.message()));
+    PCCL_TRY(close_lane(index));
+    const std::size_t left = parts_.lanes.next_up();
+    if (left == parts_.lanes.count()) return reason;
+    // Credit that was on its way on the lane may be lost. The sender's device would try for seconds
+    // to reach the lane.
+    PCCL_TRY(send_credit());
+    return post_write(parts_.lanes[left], {}, 0, kLaneDown + static_cast<std::uint32_t>(index));
+}
+
+Status VerbsRecvLink::close_lane(std::size_t index) {
+    if (std::exchange(is_closed_[index], true)) return Status::ok();
+    Status taken;
+    parts_.lanes[index].flush(static_cast<int>(parts_.here.receives),
+                              [&](const WorkCompletion& completion) {
+                                  if (completion.immediate < kLaneDown && taken.is_ok())
+                                      taken = take_piece(completion);
+                              });
+    for (ChannelId channel = 0; channel < kChannels && taken.is_ok(); ++channel)
+        taken = take_tail(channel);
+    return taken;
+}
+
+Status VerbsRecvLink::answer_failover() {
+    const std::byte* const mailbox = parts_.tails.data() + kMailbox;
+    const auto request =
+        FailoverRequest::parse({reinterpret_cast<const char*>(mailbox), kMailboxBytes});
+    if (!request.is_ok() || request->lane >= parts_.lanes.count())
+        return malformed("a failover that cannot be");
+    Lane& lost = parts_.lanes[request->lane];
+    if (lost.is_up()) lost.set_down("the sender has lost it");
+    PCCL_TRY(close_lane(request->lane));
+    FailoverAnswer answer{.sequence = request->sequence, .has_arrived = {}};
+    for (const PostedPiece& piece : request->pieces) {
+        const Arrivals& arrivals = streams_[static_cast<std::size_t>(piece.channel)].arrivals;
+        answer.has_arrived.push_back(arrivals.has(piece.begin, piece.end()));
+    }
+    const std::size_t index = parts_.lanes.next_up();
+    if (index == parts_.lanes.count())
+        return Status::peer_lost(parts_.peer, concat(parts_.peer_name, ": no RDMA path is left"));
+    PCCL_TRY(send_credit());
+    const std::string text = answer.serialise();
+    std::byte* const source = parts_.credits.data() + kOutgoing;
+    std::memcpy(source, text.data(), text.size());
+    Lane& lane = parts_.lanes[index];
+    const ibv_sge memory{.addr = reinterpret_cast<std::uint64_t>(source),
+                         .length = static_cast<std::uint32_t>(text.size()),
+                         .lkey = parts_.credits.local_key(lane.device())};
+    return post_write(lane, memory, kMailbox, kMessageImmediate);
+}
+
+/// Writes into the sender's page.
+Status VerbsRecvLink::post_write(Lane& lane, ibv_sge memory, std::uint64_t offset,
+                                 std::uint32_t immediate) {
+    ibv_send_wr request{};
+    request.sg_list = &memory;
+    request.num_sge = memory.length > 0 ? 1 : 0;
+    request.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+    request.imm_data = htobe32(immediate);
+    request.wr.rdma = {.remote_addr = parts_.sender.address + offset,
+                       .rkey = parts_.sender.keys[lane.peer_device()]};
+    if (memory.length <= lane.pair().inline_bytes()) request.send_flags |= IBV_SEND_INLINE;
+    lane.prepare(request, false);
+    return lane.post(request);
 }
 
 Status VerbsRecvLink::take_tail(ChannelId channel) {
@@ -118,9 +197,9 @@ bool VerbsRecvLink::owes_credit() const {
 
 Status VerbsRecvLink::return_credit() {
     if (!owes_credit()) return Status::ok();
-    Lane& lane = parts_.lanes[0];
+    const std::size_t lane = parts_.lanes.next_up();
     // The next arrival or consume() tries again.
-    if (lane.free_slots() < 1) return Status::ok();
+    if (lane == parts_.lanes.count() || parts_.lanes[lane].free_slots() < 1) return Status::ok();
     return send_credit();
 }
 
@@ -134,34 +213,35 @@ Status VerbsRecvLink::send_credit() {
         credited_[i] = reposted_[i];
         page.receives[i].store(reposted_[i], std::memory_order_release);
     }
-    Lane& lane = parts_.lanes[0];
-    const auto bytes =
-        static_cast<std::uint32_t>(sizeof(PageCounter) * (kChannels + parts_.lanes.count()));
-    // The page may have changed again when the device reads it: it then holds newer counters.
-    ibv_sge piece{.addr = reinterpret_cast<std::uint64_t>(&page),
-                  .length = bytes,
-                  .lkey = parts_.credits.local_key(lane.device())};
-    ibv_send_wr request{};
-    request.sg_list = &piece;
-    request.num_sge = 1;
-    request.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;  // ends the sender's sleep
-    request.wr.rdma = {.remote_addr = parts_.sender.address,
-                       .rkey = parts_.sender.keys[lane.peer_device()]};
-    if (bytes <= lane.pair().inline_bytes()) request.send_flags |= IBV_SEND_INLINE;
-    lane.prepare(request, false);
-    return lane.post(request);
+    const std::size_t index = parts_.lanes.next_up();
+    Lane& lane = parts_.lanes[index];
+    // The page may have changed again when the device reads it: it then holds newer counters. The
+    // immediate ends the sender's sleep.
+    const Status posted = post_write(lane,
+                                     {.addr = reinterpret_cast<std::uint64_t>(&page),
+                                      .length = static_cast<std::uint32_t>(
+                                          sizeof(PageCounter) * (kChannels + parts_.lanes.count())),
+                                      .lkey = parts_.credits.local_key(lane.device())},
+                                     0, kCreditImmediate);
+    return posted.is_ok() ? posted : lose_lane(index, posted);
+}
+
+Status VerbsRecvLink::look_at_lanes() {
+    Status reason;
+    const std::size_t failed = parts_.lanes.find_failed(reason);
+    return failed == parts_.lanes.count() ? Status::ok() : lose_lane(failed, reason);
 }
 
 Status VerbsRecvLink::look_idle() {
     PCCL_TRY(lost_);
     if (++idle_ % Lanes::kFreeLooks == 0) {
-        if (const Status failed = parts_.lanes.check(); !failed.is_ok()) return fail(failed);
+        if (const Status failed = look_at_lanes(); !failed.is_ok()) return fail(failed);
     }
     return settled(parts_.watch.look_idle());
 }
 
 Status VerbsRecvLink::look() {
-    if (const Status failed = parts_.lanes.check(); !failed.is_ok()) return fail(failed);
+    if (const Status failed = look_at_lanes(); !failed.is_ok()) return fail(failed);
     return settled(parts_.watch.look());
 }
 

@@ -14,6 +14,7 @@
 #include "csrc/transport/sticky_status.h"
 #include "csrc/transport/transport.h"
 #include "csrc/transport/verbs/arrivals.h"
+#include "csrc/transport/verbs/failover.h"
 #include "csrc/transport/verbs/lanes.h"
 #include "csrc/transport/verbs/link_pages.h"
 
@@ -54,7 +55,16 @@ class VerbsRecvLink final : public RecvLink {
     /// Takes arrivals of all streams.
     Status refresh();
     Status take(const WorkCompletion& completion);
+    Status take_piece(const WorkCompletion& completion);
+    /// Takes a lane out of use, and tells the sender. An error ends the link: no lane is left.
+    Status lose_lane(std::size_t lane, const Status& reason);
+    Status look_at_lanes();
+    /// Closes the lane that the sender has lost, and returns which pieces have arrived.
+    Status answer_failover();
+    Status post_write(Lane& lane, ibv_sge memory, std::uint64_t offset, std::uint32_t immediate);
     Status take_tail(ChannelId channel);
+    /// Takes everything that has arrived on a lane, after which nothing more can.
+    Status close_lane(std::size_t lane);
     /// Adds a part of a stream, which must be within the ring.
     Status add(Stream& stream, std::uint64_t begin, std::uint64_t bytes);
     /// Returns credit to the sender where it has too little.
@@ -74,9 +84,10 @@ class VerbsRecvLink final : public RecvLink {
     std::array<Stream, kChannels> streams_{};
     std::array<std::uint64_t, LinkEnd::kMostLanes> reposted_{};  // receive requests, ever
     std::array<std::uint64_t, LinkEnd::kMostLanes>
-        credited_{};  // of these, as reported to the sender
+        credited_{};                                     // of these, as reported to the sender
+    std::array<bool, LinkEnd::kMostLanes> is_closed_{};  // nothing more arrives on these
     int idle_ = 0;
-    Status fault_;  // of a queue pair
+    Status fault_;  // of the last lane
     TimePoint gone_{};
     Status lost_;  // why the peer is gone; returned on each channel after its bytes
     StickyStatus status_;

@@ -14,14 +14,21 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "csrc/base/ids.h"
+#include "csrc/base/threads/poller.h"
 #include "csrc/transport/link.h"
 #include "csrc/transport/peer_watch.h"
 #include "csrc/transport/sticky_status.h"
 #include "csrc/transport/transport.h"
+#include "csrc/transport/verbs/failover.h"
 #include "csrc/transport/verbs/lanes.h"
 #include "csrc/transport/verbs/link_pages.h"
 
@@ -35,11 +42,13 @@ struct SendLinkParts {
     std::array<LinkMemory, kChannels> staging;  // rings
     LinkEnd receiver;
     PeerWatch watch;
+    /// Continues failovers of links of several lanes whose program does not call them any more.
+    std::shared_ptr<Poller> helper;
 };
 
 class VerbsSendLink final : public SendLink {
    public:
-    explicit VerbsSendLink(SendLinkParts parts) : parts_(std::move(parts)) {}
+    explicit VerbsSendLink(SendLinkParts parts);
     ~VerbsSendLink() override;
 
     [[nodiscard]] TransportKind kind() const override { return TransportKind::kVerbs; }
@@ -64,8 +73,29 @@ class VerbsSendLink final : public SendLink {
         std::uint64_t published = 0;   // posted
         std::uint64_t consumed = 0;    // by the receiver, when last read
         std::uint64_t tail_begin = 0;  // of the pieces without immediate
-        bool is_in_tail = false;       // set while pieces go without immediate
+        std::uint64_t tail_end = 0;    // likewise; they are under way until it is consumed
     };
+    /// Failover of a lane (failover.h).
+    struct LaneFailover {
+        std::size_t lane = 0;
+        std::vector<PostedPiece> pieces;  // uncertain
+        std::uint32_t sequence = 0;       // of the request; 0: not sent yet
+    };
+    /// This link as its helper finds it.
+    struct HelpedLink {
+        std::mutex mutex;               // held by the thread that uses the link
+        VerbsSendLink* link = nullptr;  // guarded by mutex; null: the link is gone
+        std::atomic<bool> is_watched{false};
+    };
+    /// Excludes the helper while the lock lives.
+    [[nodiscard]] std::unique_lock<std::mutex> use() const {
+        return parts_.lanes.count() > 1 ? std::unique_lock(helped_->mutex)
+                                        : std::unique_lock<std::mutex>();
+    }
+    /// Lets the helper look at this link until all pieces are delivered.
+    void watch_delivery();
+    [[nodiscard]] bool is_delivered();
+    Status look_now_and_then_locked();
     [[nodiscard]] std::size_t ring_bytes() const { return parts_.receiver.ring_bytes; }
     Result<std::size_t> room(ChannelId channel, std::size_t wanted);
     Status read_credit(ChannelId channel);
@@ -74,13 +104,26 @@ class VerbsSendLink final : public SendLink {
     Status publish(ChannelId channel);
     /// Posts the piece of `bytes` bytes that begins at Stream::published; false where no queue pair
     /// takes it.
-    Result<bool> post_piece(ChannelId channel, std::size_t bytes);
+    Result<bool> post_next(ChannelId channel, std::size_t bytes);
+    Status post_piece(std::size_t lane, const PostedPiece& piece);
     Result<bool> post_tail(ChannelId channel, std::size_t bytes);
-    /// Returns the least loaded lane that has a slot, and a receive request at the receiver; null:
-    /// none.
-    Lane* lane_for_immediate(std::size_t& index);
+    /// Returns the least loaded lane that has a slot, and a receive request at the receiver;
+    /// Lanes::count(): none.
+    [[nodiscard]] std::size_t lane_for_immediate();
     [[nodiscard]] bool has_receive(std::size_t lane) const;
+    [[nodiscard]] bool is_in_tail(ChannelId channel);
+    void remember(std::size_t lane, const PostedPiece& piece);
+    /// Takes completions of all lanes, and continues failovers. An error ends the link.
     Status poll();
+    Status take(const WorkCompletion& completion);
+    /// Takes a lane out of use. An error ends the link: no lane is left.
+    Status lose_lane(std::size_t lane, const Status& reason);
+    Status look_at_lanes();
+    Status continue_failover();
+    Status send_request(LaneFailover& failover, std::size_t lane);
+    Status take_answer();
+    Status resend();
+    [[nodiscard]] std::byte* mailbox() const { return parts_.credits.data() + kMailbox; }
     /// Returns the reason why the link is broken, once it is known; ok until then.
     Status fail(const Status& fault);
     [[nodiscard]] const CreditPage& credits() const {
@@ -88,10 +131,15 @@ class VerbsSendLink final : public SendLink {
     }
 
     SendLinkParts parts_;
+    const std::shared_ptr<HelpedLink> helped_ = std::make_shared<HelpedLink>();
     std::array<Stream, kChannels> streams_{};
-    std::array<std::uint64_t, LinkEnd::kMostLanes> immediates_{};  // sent on each lane
+    std::array<std::uint64_t, LinkEnd::kMostLanes> immediates_{};      // sent on each lane
+    std::array<std::deque<PostedPiece>, LinkEnd::kMostLanes> posted_;  // possibly not delivered
+    std::deque<LaneFailover> failovers_;                               // the first is under way
+    std::deque<PostedPiece> unsent_;  // pieces of failed lanes that have not arrived
+    std::uint32_t last_request_ = 0;
     int idle_ = 0;
-    Status fault_;  // of a queue pair; the reason may follow on the socket
+    Status fault_;  // of the last lane; the reason may follow on the socket
     StickyStatus status_;
 };
 

@@ -18,7 +18,7 @@ namespace pccl::transport::verbs {
 namespace {
 
 constexpr Duration kArrivalTimeout = std::chrono::seconds(10);
-constexpr std::size_t kPage = 4096;
+constexpr std::chrono::milliseconds kHelpInterval(20);
 constexpr const char* kLayer = "layer:";
 // Receive requests of each queue pair, at both ends. A receiver's credits take at most 40: 4 for
 // each stream, and 2 for each lane.
@@ -49,10 +49,9 @@ Result<std::array<LinkMemory, kChannels>> make_rings(const Lanes& lanes, std::ui
 }
 
 Result<LinkMemory> make_page(const Lanes& lanes, Access access) {
-    PCCL_ASSIGN_OR_RETURN(auto mapping, Mapping::anonymous(kPage));
+    PCCL_ASSIGN_OR_RETURN(auto mapping, Mapping::anonymous(kPageBytes));
     return LinkMemory::create(std::move(mapping), lanes.adapters(), access);
 }
-static_assert(sizeof(CreditPage) <= kPage && sizeof(TailPage) <= kPage);
 
 Result<Lanes> make_lanes(std::span<const std::shared_ptr<Port>> ports, int each) {
     PCCL_ASSIGN_OR_RETURN(Lanes lanes, Lanes::create(ports, each, kDepths));
@@ -63,8 +62,7 @@ Result<Lanes> make_lanes(std::span<const std::shared_ptr<Port>> ports, int each)
 
 /// Checks that the ranges of a sender's end are those that this version uses.
 Status check_sender(const LinkEnd& end) {
-    if (end.memory.size() == 1 && end.memory.front().bytes >= sizeof(CreditPage))
-        return Status::ok();
+    if (end.memory.size() == 1 && end.memory.front().bytes >= kPageBytes) return Status::ok();
     return Status::invalid_argument("the sender of an RDMA link describes no credit page");
 }
 
@@ -72,7 +70,7 @@ Status check_receiver(const LinkEnd& end, std::uint32_t wanted) {
     const bool has_all = end.memory.size() == kChannels + 1 && end.ring_bytes <= wanted &&
                          end.memory[0].bytes >= 2 * end.ring_bytes &&
                          end.memory[1].bytes >= 2 * end.ring_bytes &&
-                         end.memory[2].bytes >= sizeof(TailPage);
+                         end.memory[2].bytes >= kPageBytes;
     if (has_all) return Status::ok();
     return Status::invalid_argument("the receiver of an RDMA link describes no rings");
 }
@@ -97,6 +95,9 @@ Result<std::unique_ptr<VerbsTransport>> VerbsTransport::create(Waiter& waiter, N
                                                       .gid_index = options.gid_index,
                                                       .interfaces = interfaces},
                                                      waiter));
+    if (made->ports_.size() * static_cast<std::size_t>(options.queue_pairs) > 1)
+        made->helper_ = {new Poller({.name = "pccl-rdma", .interval = kHelpInterval}),
+                         LeaveToParent()};
     for (const auto& port : made->ports_)
         log(LogLevel::kInfo, "RDMA port ", port->name(), ": ", port->info.gigabits, " Gbit/s, MTU ",
             port->info.mtu_bytes, ", GID ", port->gid.index, " ", port->gid.address(), " (",
@@ -191,7 +192,8 @@ class VerbsTransport::VerbsPendingConnect final : public PendingConnect {
                                                           .credits = std::move(credits_),
                                                           .staging = std::move(staging),
                                                           .receiver = std::move(receiver),
-                                                          .watch = std::move(watch)}));
+                                                          .watch = std::move(watch),
+                                                          .helper = transport_.helper_}));
     }
 
     const VerbsTransport& transport_;

@@ -19,7 +19,9 @@
 #include <string>
 #include <vector>
 
+#include "csrc/base/fork.h"
 #include "csrc/base/ids.h"
+#include "csrc/base/threads/poller.h"
 #include "csrc/transport/control/routed_handshake.h"
 #include "csrc/transport/control/sides.h"
 #include "csrc/transport/transport.h"
@@ -83,6 +85,7 @@ class PCCL_API VerbsTransport final : public Transport {
     const VerbsOptions options_;
     std::vector<std::shared_ptr<Port>> ports_;
     std::list<Expected> expected_;
+    std::shared_ptr<Poller> helper_;  // where links have several lanes
     std::mutex mutex_;
     std::shared_ptr<RmaTransport> one_sided_;  // created on first use; guarded by mutex_
 };

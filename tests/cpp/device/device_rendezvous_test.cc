@@ -81,7 +81,7 @@ TEST(DeviceGroupTest, RanksThatPreferOtherLaunchesAreNamed) {
         EXPECT_EQ(status.code(), StatusCode::kMismatch);
         EXPECT_THAT(status.message(),
                     HasSubstr("rank 1 requests at most 8 blocks and direct protocol, rank 0 "
-                              "for at most 16 blocks and direct protocol"));
+                              "at most 16 blocks and direct protocol"));
     });
 }
 

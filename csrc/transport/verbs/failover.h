@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Failover of a link from a lane that has failed to the others, exactly once:
+//
+//     sender                                          receiver
+//       its queue pair of the lane is in ERROR
+//       | -- list of the lane's uncertain pieces ------>  puts its own queue pair into ERROR: no
+//       write |                                                 of the lane can arrive any more;
+//       takes what |                                                 has arrived | <- which of them
+//       have arrived ---------------| | == the others, on other lanes ===============>
+//
+// Both messages are RDMA writes into a mailbox in the page of the other end (link_pages.h), with an
+// immediate, on a lane that works. A receiver that finds a lane broken tells the sender, whose
+// device would try again for seconds.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <pccl/status.h>
+#include "csrc/base/ids.h"
+#include "csrc/transport/transport.h"
+#include "csrc/transport/verbs/link_exchange.h"
+#include "csrc/transport/verbs/link_pages.h"
+
+namespace pccl::transport::verbs {
+
+/// Piece of a stream that was posted on a lane.
+struct PostedPiece {
+    std::uint64_t id = 0;  // of its last request on the lane
+    ChannelId channel = 0;
+    std::uint64_t begin = 0;  // in the stream
+    std::uint32_t bytes = 0;
+
+    [[nodiscard]] std::uint64_t end() const { return begin + bytes; }
+    bool operator==(const PostedPiece&) const = default;
+};
+
+struct FailoverRequest {
+    /// More pieces than a lane has requests are never uncertain.
+    static constexpr std::size_t kMostPieces = 128;
+
+    std::uint32_t sequence = 0;
+    std::uint8_t lane = 0;
+    std::vector<PostedPiece> pieces;  // without ids
+
+    [[nodiscard]] std::string serialise() const;
+    /// Parses bytes of any origin; bytes behind the message are ignored. kInvalidArgument names the
+    /// place.
+    static Result<FailoverRequest> parse(std::string_view bytes);
+};
+
+struct FailoverAnswer {
+    std::uint32_t sequence = 0;
+    std::vector<bool> has_arrived;  // by piece
+
+    [[nodiscard]] std::string serialise() const;
+    static Result<FailoverAnswer> parse(std::string_view bytes);
+};
+
+}  // namespace pccl::transport::verbs

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// A port that fails in the middle: every byte arrives once, on the ports that are left.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <thread>
+
+#include "csrc/base/clock.h"
+#include "tests/contract/rma_contract.h"
+#include "tests/contract/transport_contract.h"
+#include "tests/fakes/connect.h"
+#include "tests/fakes/deadlines.h"
+#include "tests/fakes/verbs_fabric.h"
+#include "tests/fakes/verbs_member.h"
+
+namespace pccl::transport::contract {
+namespace {
+
+[[maybe_unused]] const bool kHasFake = fakes::use_fake_verbs();
+
+void set_port(const char* device, bool up) {
+    static auto* const function =
+        fakes::fake_verbs_function<decltype(fake_verbs_set_port)>("fake_verbs_set_port");
+    ASSERT_EQ(function(device, 1, up ? 1 : 0), 0);
+}
+
+/// Two processes with two ports each, both of which work before and after.
+class VerbsFailoverTest : public testing::Test {
+   protected:
+    static constexpr GroupId kGroup{3, 1};
+    static constexpr Secret kSecret{4, 1};
+
+    void SetUp() override {
+        const MemberMaker make = [](Waiter& waiter) { return fakes::verbs_member(waiter, {}); };
+        for (auto& process : processes_) {
+            process = std::make_unique<Process>(make);
+            process->join_group(kGroup, kSecret);
+            process->start_accepting();
+        }
+        const LinkRequest request{.group = kGroup, .source = 0, .destination = 1, .group_size = 2};
+        auto sender = fakes::connect(processes_[0]->transport(), processes_[1]->address(), request,
+                                     kSecret, fakes::test_deadline());
+        ASSERT_TRUE(sender.is_ok()) << sender.status().to_string();
+        link_.sender = std::move(*sender);
+        link_.receiver = processes_[1]->wait_for_link(0);
+    }
+    void TearDown() override {
+        for (const char* device : {"mlx5_0", "mlx5_1"}) set_port(device, true);
+    }
+
+    std::array<std::unique_ptr<Process>, 2> processes_;
+    LinkPair link_;
+};
+
+TEST_F(VerbsFailoverTest, BytesArriveOnceWhicheverPortFailsAndWhenever) {
+    constexpr std::size_t kBytes = 8 * kMiB;
+    const auto bytes = pattern(kBytes);
+    for (int round = 0; round < 6; ++round) {
+        SetUp();
+        const char* const device = round % 2 == 0 ? "mlx5_1" : "mlx5_0";
+        std::thread sender([&] {
+            send_all(*link_.sender, processes_[0]->waiter(), kCollectiveChannel, bytes);
+            send_all(*link_.sender, processes_[0]->waiter(), kMessageChannel, pattern(99, 1));
+        });
+        std::thread fault([&] {
+            system_clock().sleep_for(std::chrono::microseconds(700 * round));
+            set_port(device, false);
+        });
+        EXPECT_TRUE(receive_exactly(*link_.receiver, processes_[1]->waiter(), kCollectiveChannel,
+                                    kBytes) == bytes)
+            << round;
+        EXPECT_TRUE(receive_exactly(*link_.receiver, processes_[1]->waiter(), kMessageChannel,
+                                    99) == pattern(99, 1));
+        sender.join();
+        fault.join();
+        TearDown();
+    }
+}
+
+TEST_F(VerbsFailoverTest, TheLinkEndsWithTheReasonOnceNoPortIsLeft) {
+    const auto few = pattern(100);
+    send_all(*link_.sender, processes_[0]->waiter(), kCollectiveChannel, few);
+    EXPECT_EQ(receive_exactly(*link_.receiver, processes_[1]->waiter(), kCollectiveChannel, 100),
+              few);
+    set_port("mlx5_0", false);
+    set_port("mlx5_1", false);
+    const Status error =
+        wait_for_error(*link_.sender, processes_[0]->waiter(), kCollectiveChannel);
+    EXPECT_EQ(error.code(), StatusCode::kPeerLost);
+    EXPECT_EQ(error.peer(), 1);
+    EXPECT_THAT(error.message(), testing::HasSubstr("mlx5_"));
+}
+
+}  // namespace
+}  // namespace pccl::transport::contract
