@@ -78,7 +78,7 @@ class Writes {
    public:
     Writes(QueuePair& pair, const LinkMemory& memory) : pair_(pair), memory_(memory) {}
 
-    /// Writes to `target`; with_immediate tells the other end.
+    /// Writes to `target`; `with_immediate`: the other end gets a completion.
     Status post(std::uint64_t target, std::uint32_t key, std::size_t bytes, bool with_immediate) {
         ibv_sge piece{.addr = reinterpret_cast<std::uint64_t>(memory_.data()),
                       .length = static_cast<std::uint32_t>(bytes),

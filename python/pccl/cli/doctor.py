@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "doctor"]
 
-EXAMPLES = terminal.examples("pccl doctor --rdma --json || true")
+EXAMPLES = terminal.examples("pccl doctor --rdma", "pccl doctor --rdma --peer node7:4711")
 _MOST_PORT = 65535
 
 
@@ -35,9 +35,9 @@ def doctor(
         bool, typer.Option("--json", help="Print one JSON object instead of lines.")
     ] = False,
 ) -> None:
-    """Examine this host step by step, and end at the first step that fails.
+    """Examine RDMA, step by step until one fails.
 
-    Its line names the setting to change. To examine the way between two hosts, run the command with
+    The line of that step names the setting to change. To examine the way between two hosts, run the command with
     --listen PORT on one of them and with --peer HOST:PORT on the other; both should have the same
     PCCL_SECRET_FILE. The exit code is 1 if a step failed.
     """

@@ -89,7 +89,7 @@ class _Examination:
         return f"both hosts are connected, {proof} a proof of PCCL_SECRET_FILE"
 
     def _exchange(self, step: str, end: str) -> str:
-        """Tell the peer that this host has done a step, and wait until the peer has done it."""
+        """Report to the peer that this host has done a step; wait until the peer has done it."""
         assert self._channel is not None
         self._channel.send({"step": step, "end": end})
         answer = self._channel.receive()
