@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 
 target=build/deps
 packages=(libspdlog-dev libfmt-dev nlohmann-json3-dev libssl-dev libpugixml-dev libgtest-dev
-    libgmock-dev)
+    libgmock-dev libibverbs-dev)
 
 rm -rf "$target"
 mkdir -p "$target/include" "$target/lib"

@@ -109,11 +109,15 @@ Status check_named_interfaces(const NetworkOptions& options,
     return control.between_hosts().status().with_context(names);
 }
 
-/// Returns the log level for a missing transport. Hosts without a network are common; a host
-/// without shared memory is slower than necessary, so that is logged once as a warning.
-LogLevel level_of_absence(PeerDistance reach) {
+/// Returns the log level for a missing transport. Hosts without a network are common. A host
+/// without shared memory, or without the devices of PCCL_IB_HCA, is slower than necessary, so that
+/// is logged once as a warning.
+LogLevel level_of_absence(const TransportEntry& entry) {
     static std::atomic<bool> is_logged{false};
-    const bool is_loud = reach == PeerDistance::kHost && !is_logged.exchange(true);
+    const bool is_wanted =
+        entry.kind == TransportKind::kVerbs && !process_config().rdma.hca.empty();
+    const bool is_loud =
+        (entry.reach == PeerDistance::kHost || is_wanted) && !is_logged.exchange(true);
     return is_loud ? LogLevel::kWarning : LogLevel::kInfo;
 }
 
@@ -154,6 +158,8 @@ Result<TransportNetwork> make_network(const NetworkOptions& options, transport::
                                 .tcp_sockets = options.tcp_sockets,
                                 .is_chosen = options.allowed != transport::TransportFlags::all()});
         const std::string_view name = to_string(entry.kind);
+        // A setting that is wrong would otherwise go unnoticed.
+        if (made.status().code() == StatusCode::kInvalidArgument) return made.status();
         if (made.is_ok()) {
             log(LogLevel::kDebug, "transport ", name, " at ",
                 some_of((*made)->addresses(), kMostShown,
@@ -162,7 +168,7 @@ Result<TransportNetwork> make_network(const NetworkOptions& options, transport::
             continue;
         }
         reasons += concat("; ", name, ": ", made.status().message());
-        log(level_of_absence(entry.reach), "no transport ", name, ": ", made.status().message());
+        log(level_of_absence(entry), "no transport ", name, ": ", made.status().message());
     }
     network.control = std::move(control);
     if (!network.transports.empty()) return network;

@@ -9,6 +9,8 @@ namespace {
 
 [[maybe_unused]] const bool kIsFake = fakes::use_fake_verbs();
 
+std::string one_port() { return "=" + fakes::verbs_device(0); }
+
 Result<MemberMaker> world(const verbs::VerbsOptions& options) {
     return MemberMaker([options](Waiter& waiter) { return fakes::verbs_member(waiter, options); });
 }
@@ -19,7 +21,7 @@ Candidate verbs_with(std::string name, const verbs::VerbsOptions& options) {
 
 INSTANTIATE_TEST_SUITE_P(
     Verbs, TransportContract,
-    testing::Values(verbs_with("one_port", {.hca = "=mlx5_0"}), verbs_with("two_ports", {}),
+    testing::Values(verbs_with("one_port", {.hca = one_port()}), verbs_with("two_ports", {}),
                     verbs_with("two_ports_of_three_pairs", {.queue_pairs = 3})),
     candidate_name);
 
@@ -28,8 +30,8 @@ RmaCandidate rma_with(std::string name, const verbs::VerbsOptions& options) {
 }
 
 const auto kRma =
-    testing::Values(rma_with("one_port", {.hca = "=mlx5_0"}), rma_with("two_ports", {}),
-                    rma_with("two_pairs_of_one_port", {.hca = "=mlx5_0", .queue_pairs = 2}));
+    testing::Values(rma_with("one_port", {.hca = one_port()}), rma_with("two_ports", {}),
+                    rma_with("two_pairs_of_one_port", {.hca = one_port(), .queue_pairs = 2}));
 INSTANTIATE_TEST_SUITE_P(Verbs, RmaContract, kRma, rma_candidate_name);
 INSTANTIATE_TEST_SUITE_P(Verbs, RmaProcesses, kRma, rma_candidate_name);
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "tests/fakes/places.h"
 
@@ -34,7 +35,17 @@ class Fabric {
 
 }  // namespace
 
+bool has_real_verbs() {
+    const char* const kind = std::getenv("PCCL_TEST_RDMA");
+    return kind != nullptr && std::string_view(kind) == "real";
+}
+
+std::string verbs_device(int index) {
+    return (has_real_verbs() ? "rxe" : "mlx5_") + std::to_string(index);
+}
+
 bool use_fake_verbs() {
+    if (has_real_verbs()) return false;
     static const Fabric fabric;
     ::setenv("PCCL_IBVERBS_LIBRARY", fake_verbs().c_str(), 1);
     ::setenv("FAKE_VERBS_FABRIC", fabric.folder().c_str(), 0);

@@ -13,6 +13,7 @@ namespace pccl::fakes {
 /// `waiter` outlives it.
 [[nodiscard]] inline Result<Member> verbs_member(transport::Waiter& waiter,
                                                  transport::verbs::VerbsOptions options) {
+    options.soft = true;
     options.stream = transport::tcp::TcpOptions().stream;
     PCCL_ASSIGN_OR_RETURN(
         auto control,

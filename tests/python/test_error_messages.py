@@ -174,7 +174,7 @@ def test_what_is_only_read_may_be_read_only(alone: pccl.Communicator) -> None:
             "'foo' is no algorithm; there are ring, ",
         ),
         (lambda c: c.all_reduce(np.ones(1), "foo"), "'foo' is no reduction: sum, avg"),
-        (lambda _: pccl.Communicator(transports="verbs"), "there are shm,tcp"),
+        (lambda _: pccl.Communicator(transports="nvlink"), "there are shm,tcp"),
         (lambda _: pccl.Communicator(transports="foo"), "there are shm,tcp"),
         (lambda _: pccl.Communicator(algorithm="foo"), "as in all_reduce=ring,all_gather=bruck"),
     ],
@@ -208,7 +208,7 @@ def test_what_no_group_can_be_made_of_is_refused_at_once(
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("PCCL_ALGORITHM", "foo"), ("PCCL_TRANSPORTS", "verbs")]
+    ("name", "value"), [("PCCL_ALGORITHM", "foo"), ("PCCL_TRANSPORTS", "nvlink")]
 )
 def test_a_setting_that_names_nothing_raises_as_documented(name: str, value: str) -> None:
     done = subprocess.run(

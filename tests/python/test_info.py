@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import pccl
+from support import fake_verbs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,6 +44,47 @@ def test_a_missing_transport_is_shown_with_the_reason() -> None:
     found = info(PCCL_SOCKET_IFNAME="nosuch")
     assert found["transport shm"] == "works"
     assert 'no running network interface fits "nosuch"' in found["transport tcp"]
+
+
+def test_rdma_devices_are_shown_with_why_they_are_used_or_not(tmp_path: Path) -> None:
+    devices = "mlx5_0:2:speed=edr:mtu=2048,mlx5_1:down,mlx5_2:ib:speed=ndr,rxe0,siw0"
+    found = info(**fake_verbs.environment(tmp_path, FAKE_VERBS_DEVICES=devices))
+    assert found["RDMA"] == str(fake_verbs.library().resolve())
+    facts = "ACTIVE, Ethernet, 100 Gb/s, MTU 2048"
+    for number in (1, 2):
+        row = found[f"RDMA mlx5_0:{number}"]
+        assert row.startswith(f"usable: {facts}, GID 3 10.77.0.{number} (RoCE v2, ")
+    assert found["RDMA mlx5_1:1"].startswith("not used: its state is DOWN; look at its cable")
+    assert found["RDMA mlx5_2:1"] == (
+        "not used: its link layer differs from the first port's "
+        "(ACTIVE, InfiniBand, 400 Gb/s, MTU 4096)"
+    )
+    assert found["RDMA rxe0:1"].startswith("not used: an emulated device, which is used where ")
+    assert "(emulated, ACTIVE, " in found["RDMA rxe0:1"]
+    assert found["RDMA siw0:1"].startswith("not used: an iWARP device: ")
+    assert found["transport verbs"] == "works"
+
+
+def test_settings_choose_rdma_ports(tmp_path: Path) -> None:
+    fabric = fake_verbs.environment(tmp_path, FAKE_VERBS_DEVICES="mlx5_0,rxe0")
+    found = info(**fabric, PCCL_IB_HCA="=rxe0", PCCL_IB_GID_INDEX="1")
+    assert found["RDMA mlx5_0:1"].startswith("not used: left out by PCCL_IB_HCA (")
+    assert "GID 1 fe80::" in found["RDMA rxe0:1"]
+    assert found["RDMA rxe0:1"].endswith("(PCCL_IB_GID_INDEX)")
+
+
+def test_a_missing_library_of_rdma_is_shown(tmp_path: Path) -> None:
+    missing = str(tmp_path / "libibverbs.so.1")
+    found = info(PCCL_IBVERBS_LIBRARY=missing)
+    assert found["RDMA"].startswith("PCCL_IBVERBS_LIBRARY: ")
+    assert missing in found["RDMA"]
+    assert found["transport verbs"] == found["RDMA"]
+
+
+def test_a_machine_without_rdma_devices(tmp_path: Path) -> None:
+    found = info(**fake_verbs.environment(tmp_path, FAKE_VERBS_DEVICES=","))
+    assert found["RDMA"].endswith("; this machine shows no RDMA device")
+    assert "no RDMA port is usable; this machine shows no RDMA device" in found["transport verbs"]
 
 
 def test_settings_are_named() -> None:

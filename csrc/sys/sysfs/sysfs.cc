@@ -26,6 +26,14 @@ int number(std::string_view text, int otherwise) {
     return value;
 }
 
+/// Returns the speed of an RDMA port: "100 Gb/sec (4X EDR)", "2.5 Gb/sec (1X SDR)"; -1: unknown.
+int megabits_in(std::string_view rate) {
+    double gigabits = 0;
+    std::from_chars(rate.data(), rate.data() + rate.size(), gigabits);
+    constexpr double kMost = 1e6;  // 1 Pb/s
+    return gigabits > 0 && gigabits < kMost ? static_cast<int>(gigabits * 1000) : -1;
+}
+
 /// Returns whether a name has the form "0000:0d:00.0".
 bool is_bus_id(const std::string& name) {
     return name.size() >= 12 && name[name.size() - 2] == '.' && name[name.size() - 5] == ':' &&
@@ -107,26 +115,42 @@ std::vector<SysfsPciDevice> Sysfs::pci_devices() const {
     return devices;
 }
 
-std::vector<SysfsPort> Sysfs::ports() const {
+/// Returns the interface of an RDMA device that has no hardware of its own.
+std::string Sysfs::interface_of(const std::string& card) const {
+    const std::string folder = "/sys/class/infiniband/" + card;
+    const std::string parent = read(folder + "/parent");
+    return parent.empty() ? read(folder + "/ports/1/gid_attrs/ndevs/0") : parent;
+}
+
+/// Returns ports of RDMA devices that are not down. Emulated ones without a PCIe device have an
+/// empty bus id.
+std::vector<SysfsPort> Sysfs::rdma_ports() const {
     std::vector<SysfsPort> ports;
     for (const std::string& card : list("/sys/class/infiniband")) {
         const std::string folder = "/sys/class/infiniband/" + card;
-        const std::vector<std::string> chain = chain_of(folder + "/device");
+        std::vector<std::string> chain = chain_of(folder + "/device");
+        const std::string interface = chain.empty() ? interface_of(card) : std::string();
+        if (!interface.empty()) chain = chain_of(concat("/sys/class/net/", interface, "/device"));
         std::string guid = read(folder + "/node_guid");
         std::erase(guid, ':');
         for (const std::string& port : list(folder + "/ports")) {
             const std::string entry = concat(folder, "/ports/", port);
-            const std::string state = read(entry + "/state");
-            if (chain.empty() || state.find("DOWN") != std::string::npos) continue;
-            const int gigabits = number(read(entry + "/rate"), -1);
+            if (read(entry + "/state").find("DOWN") != std::string::npos) continue;
             ports.push_back({.name = card,
-                             .bus_id = chain.back(),
+                             .bus_id = chain.empty() ? std::string() : chain.back(),
                              .rdma = true,
                              .port = number(port, 1),
-                             .megabits = gigabits > 0 ? gigabits * 1000 : -1,
-                             .guid = guid.empty() ? guid : "0x" + guid});
+                             .megabits = megabits_in(read(entry + "/rate")),
+                             .guid = guid.empty() ? guid : "0x" + guid,
+                             .emulated_on = interface});
         }
     }
+    return ports;
+}
+
+std::vector<SysfsPort> Sysfs::ports() const {
+    std::vector<SysfsPort> ports = rdma_ports();
+    std::erase_if(ports, [](const SysfsPort& port) { return port.bus_id.empty(); });
     for (const std::string& name : list("/sys/class/net")) {
         const std::string folder = "/sys/class/net/" + name;
         const std::vector<std::string> chain = chain_of(folder + "/device");
@@ -141,7 +165,8 @@ std::vector<SysfsPort> Sysfs::ports() const {
 
 std::vector<SysfsPort> Sysfs::virtual_interfaces() const {
     constexpr std::string_view kEthernet = "1";  // ARPHRD_ETHER
-    std::vector<SysfsPort> interfaces;
+    std::vector<SysfsPort> interfaces = rdma_ports();
+    std::erase_if(interfaces, [](const SysfsPort& port) { return !port.bus_id.empty(); });
     for (const std::string& name : list("/sys/class/net")) {
         const std::string folder = "/sys/class/net/" + name;
         if (read(folder + "/type") != kEthernet || read(folder + "/operstate") != "up" ||
@@ -154,6 +179,8 @@ std::vector<SysfsPort> Sysfs::virtual_interfaces() const {
     }
     return interfaces;
 }
+
+bool Sysfs::has_peer_memory() const { return !read("/sys/module/nvidia_peermem/refcnt").empty(); }
 
 std::vector<int> Sysfs::numa_nodes() const {
     std::vector<int> nodes;

@@ -32,6 +32,8 @@ struct SysfsPort {
     int port = 0;
     int megabits = -1;  // -1: unknown
     std::string guid;   // "0x0c42a10300a1b2c3", of RDMA devices
+    /// Interface on which the kernel emulates this RDMA device (rxe, siw); empty: it has hardware.
+    std::string emulated_on{};
 };
 
 struct SysfsCpu {
@@ -48,9 +50,10 @@ class PCCL_API Sysfs {
     /// Returns the devices in the order of their bus ids; empty where there is no PCIe.
     [[nodiscard]] std::vector<SysfsPciDevice> pci_devices() const;
     /// Returns ports of NICs that have a PCIe device and are not down, in the order of their names;
-    /// RDMA first.
+    /// RDMA first. An emulated RDMA device has the PCIe device of its interface.
     [[nodiscard]] std::vector<SysfsPort> ports() const;
-    /// Returns network interfaces without a device that are up, without the loopback and bridges.
+    /// Returns emulated RDMA devices, and network interfaces, that are up without a PCIe device;
+    /// without the loopback and bridges.
     [[nodiscard]] std::vector<SysfsPort> virtual_interfaces() const;
     /// Returns the numbers of the NUMA nodes that have cores.
     [[nodiscard]] std::vector<int> numa_nodes() const;
@@ -62,6 +65,8 @@ class PCCL_API Sysfs {
     /// can read the necessary files.
     [[nodiscard]] bool redirects_peers(const std::string& bus_id) const;
     [[nodiscard]] bool has_iommu() const;
+    /// Returns whether nvidia_peermem is loaded, by which any RDMA device reaches memory of GPUs.
+    [[nodiscard]] bool has_peer_memory() const;
 
     /// Returns kResourceExhausted with the first entry that existed and could not be read for want
     /// of descriptors or memory: the other results are then incomplete.
@@ -72,6 +77,8 @@ class PCCL_API Sysfs {
     [[nodiscard]] std::vector<std::string> list(const std::string& folder) const;
     [[nodiscard]] SysfsPciDevice pci_device(const std::string& bus_id) const;
     [[nodiscard]] std::vector<std::string> chain_of(const std::string& path) const;
+    [[nodiscard]] std::vector<SysfsPort> rdma_ports() const;
+    [[nodiscard]] std::string interface_of(const std::string& card) const;
 
     void note(const Status& fault) const;
 

@@ -215,19 +215,24 @@ std::vector<AsyncEvent> Device::take_events() {
     return events;
 }
 
-Result<std::vector<DeviceInfo>> list_devices() {
+Result<std::vector<std::string>> list_device_names() {
     // Most machines have no device: their processes need not open the library.
     const bool is_named = !process_config().rdma.library.empty();
-    if (!is_named && !exists("/sys/class/infiniband")) return std::vector<DeviceInfo>();
+    if (!is_named && !exists("/sys/class/infiniband")) return std::vector<std::string>();
     PCCL_ASSIGN_OR_RETURN(const Libibverbs* const library, libibverbs());
     int count = 0;
     ibv_device** const devices = library->get_device_list(&count);
     // ENOSYS: the kernel has no RDMA.
-    if (devices == nullptr && errno == ENOSYS) return std::vector<DeviceInfo>();
+    if (devices == nullptr && errno == ENOSYS) return std::vector<std::string>();
     if (devices == nullptr) return Status::from_errno(errno, "cannot list RDMA devices");
     std::vector<std::string> names;
     for (int i = 0; i < count; ++i) names.emplace_back(library->get_device_name(devices[i]));
     library->free_device_list(devices);
+    return names;
+}
+
+Result<std::vector<DeviceInfo>> list_devices() {
+    PCCL_ASSIGN_OR_RETURN(const std::vector<std::string> names, list_device_names());
     std::vector<DeviceInfo> found;
     for (const std::string& name : names) {
         const auto device = Device::open(name);

@@ -51,6 +51,10 @@ class Device {
     DeviceInfo info_;
 };
 
+/// Returns the names of the devices of this machine, in the order of the library. kUnavailable
+/// where there is no library; empty where no device is visible.
+[[nodiscard]] Result<std::vector<std::string>> list_device_names();
+
 /// Returns the devices of this machine, in the order of the library. kUnavailable where there is no
 /// library; empty where no device is visible. Devices that cannot be opened are left out, with a
 /// line in the log.

@@ -10,6 +10,7 @@
 #include "csrc/base/config.h"
 #include "csrc/base/text/text.h"
 #include "csrc/sys/library.h"
+#include "csrc/sys/sysfs/file.h"
 
 namespace pccl::sys::verbs {
 namespace {
@@ -32,9 +33,14 @@ std::string version_in(const std::string& path) {
     return minor_end == std::string::npos ? std::string() : path.substr(minor_end + 1);
 }
 
-Result<const Libibverbs*> open_library() {
-    const std::string& chosen = process_config().rdma.library;
-    const std::string name = chosen.empty() ? "libibverbs.so.1" : chosen;
+/// Returns ok for a file that the dynamic linker can read without waiting.
+Status check_file(const std::string& path) {
+    const bool is_searched = path.find('/') == std::string::npos;
+    return is_searched ? Status::ok() : read_start(path, 1).status();
+}
+
+Result<const Libibverbs*> open_named(const std::string& name) {
+    PCCL_TRY(check_file(name));
     void* const handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr)
         return Status::unavailable(concat(name, " cannot be opened (", ::dlerror(),
@@ -56,6 +62,14 @@ Result<const Libibverbs*> open_library() {
     library.path = file_of(reinterpret_cast<const void*>(library.get_device_list));
     library.version = version_in(library.path);
     return &library;
+}
+
+Result<const Libibverbs*> open_library() {
+    const std::string& chosen = process_config().rdma.library;
+    if (chosen.empty()) return open_named("libibverbs.so.1");
+    auto opened = open_named(chosen);
+    if (opened.is_ok()) return opened;
+    return Status::invalid_argument(concat("PCCL_IBVERBS_LIBRARY: ", opened.status().message()));
 }
 
 }  // namespace

@@ -45,8 +45,8 @@ struct Libibverbs {
 /// 5.12). It must come before the first registration; later calls return the result of the first.
 [[nodiscard]] Status prepare_fork(const Libibverbs& library);
 
-/// Returns the library, opened once in a process. kUnavailable where it is
-/// not installed, or lacks a function.
+/// Returns the library, opened once in a process. kUnavailable where it is not installed, or lacks
+/// a function; kInvalidArgument for such a library of PCCL_IBVERBS_LIBRARY.
 [[nodiscard]] Result<const Libibverbs*> libibverbs();
 
 }  // namespace pccl::sys::verbs

@@ -17,6 +17,10 @@
 #include "csrc/topo/xml/machine_xml.h"
 #include "csrc/topo/xml/xml_text.h"
 
+#ifdef PCCL_WITH_VERBS
+#include "csrc/sys/verbs/gpu_direct.h"
+#endif
+
 namespace pccl::topo {
 namespace {
 
@@ -41,6 +45,17 @@ Result<Machine> machine_of(const std::string& path, Source source, Warnings& war
     return parse_machine_xml(text, path, source, warnings);
 }
 
+DmabufProbe dmabuf_probe() {
+#ifdef PCCL_WITH_VERBS
+    return [](const std::string& device) {
+        const auto found = sys::verbs::takes_dmabuf(device);
+        return found.is_ok() && *found;
+    };
+#else
+    return {};
+#endif
+}
+
 /// Returns the machine of the user's file, or of the vendor's; nullopt without either.
 Result<std::optional<Machine>> described(const Config& config, Warnings& warnings) {
     const bool is_users = !config.topo_file.empty();
@@ -60,7 +75,7 @@ Result<Topology> detect(const LoadOptions& options, const Config& config) {
     const sys::Sysfs sysfs;
     Warnings warnings;
     const auto gpus = gpus_of_nvml();
-    Machine machine = observe(sysfs, gpus ? &*gpus : nullptr, warnings);
+    Machine machine = observe(sysfs, gpus ? &*gpus : nullptr, warnings, dmabuf_probe());
     if (const auto seen = seen_by_hwloc()) enrich(machine, *seen);
     PCCL_ASSIGN_OR_RETURN(std::optional<Machine> file, described(config, warnings));
     if (file) {

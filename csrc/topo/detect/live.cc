@@ -33,10 +33,27 @@ std::string_view speed_of_generation(int generation) {
     return kSpeeds[static_cast<std::size_t>(index)];
 }
 
+bool is_rdma_hardware(const sys::SysfsPort& port) { return port.rdma && port.emulated_on.empty(); }
+
+/// Leaves out interfaces that an emulated RDMA device uses.
+std::vector<sys::SysfsPort> without_replaced(std::vector<sys::SysfsPort> ports) {
+    std::set<std::string> replaced;
+    for (const sys::SysfsPort& port : ports) replaced.insert(port.emulated_on);
+    std::erase_if(ports, [&](const sys::SysfsPort& port) {
+        return !port.rdma && replaced.count(port.name) > 0;
+    });
+    return ports;
+}
+
 class Observer {
    public:
-    Observer(const sys::Sysfs& sysfs, const std::vector<sys::NvmlGpu>* gpus, Warnings& warnings)
-        : sysfs_(sysfs), gpus_(gpus), warnings_(warnings), ports_(sysfs.ports()) {
+    Observer(const sys::Sysfs& sysfs, const std::vector<sys::NvmlGpu>* gpus, Warnings& warnings,
+             const DmabufProbe& takes_dmabuf)
+        : sysfs_(sysfs),
+          gpus_(gpus),
+          warnings_(warnings),
+          takes_dmabuf_(takes_dmabuf),
+          ports_(without_replaced(sysfs.ports())) {
         for (sys::SysfsPciDevice& device : sysfs.pci_devices())
             devices_.emplace(device.bus_id, std::move(device));
     }
@@ -84,7 +101,7 @@ class Observer {
         std::set<std::string> all;
         for (const sys::SysfsPort& port : ports_) {
             all.insert(port.bus_id);
-            if (port.rdma) rdma.insert(port.bus_id);
+            if (is_rdma_hardware(port)) rdma.insert(port.bus_id);
         }
         return rdma.empty() ? all : rdma;
     }
@@ -217,12 +234,8 @@ class Observer {
 
     /// Adds virtual interfaces, for a container or a network namespace without others.
     void add_virtual_interfaces() {
-        for (const sys::SysfsPort& port : sysfs_.virtual_interfaces()) {
-            Net& net = machine_.cpus.front().nics.emplace_back().nets.emplace_back();
-            net.name = {port.name, Source::kSysfs};
-            if (port.megabits > 0) net.speed = {port.megabits, Source::kSysfs};
-            net.gdr = {0, Source::kSysfs};
-        }
+        for (const sys::SysfsPort& port : without_replaced(sysfs_.virtual_interfaces()))
+            describe_port(port, machine_.cpus.front().nics.emplace_back().nets.emplace_back());
     }
 
     void describe_card(PciDevice& device) const {
@@ -230,23 +243,37 @@ class Observer {
             return port.bus_id == *device.bus_id;
         };
         const bool has_rdma = std::any_of(ports_.begin(), ports_.end(), [&](const auto& port) {
-            return is_here(port) && port.rdma;
+            return is_here(port) && is_rdma_hardware(port);
         });
         Nic& nic = device.nics.emplace_back();
         for (const sys::SysfsPort& port : ports_) {
-            if (!is_here(port) || port.rdma != has_rdma) continue;
+            if (!is_here(port) || is_rdma_hardware(port) != has_rdma) continue;
             Net& net = nic.nets.emplace_back();
-            net.name = {port.name, Source::kSysfs};
-            if (port.megabits > 0) net.speed = {port.megabits, Source::kSysfs};
+            describe_port(port, net);
             net.port = {port.port, Source::kSysfs};
-            offer(net.guid, port.guid);
-            net.gdr = {port.rdma ? 1 : 0, Source::kSysfs};
         }
+    }
+
+    void describe_port(const sys::SysfsPort& port, Net& net) const {
+        net.name = {port.name, Source::kSysfs};
+        if (port.megabits > 0) net.speed = {port.megabits, Source::kSysfs};
+        offer(net.guid, port.guid);
+        net.gdr = gpu_access_of(port);
+    }
+
+    /// Returns whether a port reaches memory of GPUs, and what shows it.
+    [[nodiscard]] Attribute<int> gpu_access_of(const sys::SysfsPort& port) const {
+        if (!is_rdma_hardware(port)) return {0, Source::kSysfs};
+        if (sysfs_.has_peer_memory()) return {1, Source::kSysfs};
+        const bool has_gpus = gpus_ != nullptr && !gpus_->empty();
+        if (!has_gpus || !takes_dmabuf_) return {0, Source::kSysfs};
+        return {takes_dmabuf_(port.name) ? 1 : 0, Source::kVerbs};
     }
 
     const sys::Sysfs& sysfs_;
     const std::vector<sys::NvmlGpu>* gpus_;
     Warnings& warnings_;
+    const DmabufProbe& takes_dmabuf_;
     std::vector<sys::SysfsPort> ports_;
     std::map<std::string, sys::SysfsPciDevice> devices_;
     bool only_node_ = false;
@@ -278,9 +305,9 @@ void enrich(PciDevice& device, const PciDevice& live) {
 
 }  // namespace
 
-Machine observe(const sys::Sysfs& sysfs, const std::vector<sys::NvmlGpu>* gpus,
-                Warnings& warnings) {
-    return Observer(sysfs, gpus, warnings).run();
+Machine observe(const sys::Sysfs& sysfs, const std::vector<sys::NvmlGpu>* gpus, Warnings& warnings,
+                const DmabufProbe& takes_dmabuf) {
+    return Observer(sysfs, gpus, warnings, takes_dmabuf).run();
 }
 
 bool has_peer_access(const std::vector<sys::NvmlGpu>& gpus) {

@@ -60,6 +60,9 @@ from pccl._core.process import request_status as request_status
 from pccl._core.process import set_log_level as set_log_level
 from pccl._core.process import topology_hash as topology_hash
 from pccl._core.process import tuning_path as tuning_path
+from pccl._core.rdma import _doctor_secret as _doctor_secret
+from pccl._core.rdma import _RdmaDoctor as _RdmaDoctor
+from pccl._core.rdma import rdma_report as rdma_report
 from pccl._core.schedule import Schedule as Schedule
 from pccl._core.schedule import algorithms as algorithms
 from pccl._core.schedule import generate as generate

@@ -7,7 +7,7 @@ import platform
 import subprocess
 import textwrap
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,7 +16,7 @@ from pccl._internal import own_path
 from pccl._version import __version__
 from pccl.cli import terminal
 
-TRANSPORTS = ("shm", "tcp")
+TRANSPORTS = ("shm", "verbs", "tcp")
 
 EXAMPLES = terminal.examples("pccl info", "pccl info --json")
 
@@ -53,6 +53,7 @@ def facts() -> dict[str, str]:
         "compiler": f"{_build_info.COMPILER} ({_build_info.BUILD_TYPE})",
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, Linux {platform.release()}",
         **{f"transport {name}": _transport(name) for name in TRANSPORTS},
+        **_rdma(),
         "GPUs": _gpus(),
         "tuning": _tuning(),
         "environment": _environment(),
@@ -89,6 +90,39 @@ def _transport(name: str) -> str:
     if done.returncode == 0:
         return "works"
     return (done.stderr.strip().splitlines() or ["no word"])[-1].partition(": ")[2]
+
+
+def _rdma() -> dict[str, str]:
+    """Return the library of RDMA, and each port with why it is used or not."""
+    from pccl import _core
+    from pccl.errors import Error
+
+    try:
+        report = _core.rdma_report()
+    except Error as error:  # of settings
+        return {"RDMA": f"not looked for: {error}"}
+    version = f", rdma-core {report['version']}" if report["version"] else ""
+    found = [f"{report['library']}{version}"] if report["library"] else []
+    if report["failure"]:
+        found.append(report["failure"])
+    rows = {"RDMA": "; ".join(found)}
+    for device in report["devices"]:
+        if device["failure"]:
+            rows[f"RDMA {device['name']}"] = f"not used: {device['failure']}"
+        for port in device["ports"]:
+            rows[f"RDMA {device['name']}:{port['number']}"] = _rdma_port(device, port)
+    return rows
+
+
+def _rdma_port(device: dict[str, Any], port: dict[str, Any]) -> str:
+    kind = "emulated, " if device["soft"] else ""
+    speed = f"{port['gigabits']:g} Gb/s" if port["gigabits"] else "unknown speed"
+    facts = f"{kind}{port['state']}, {port['link_layer']}, {speed}, MTU {port['mtu']}"
+    if not port["used"]:
+        why = f": {port['reason']}" if port["reason"] else ""
+        return f"not used{why} ({facts})"
+    gid = next(gid for gid in port["gids"] if gid["index"] == port["gid_index"])
+    return f"usable: {facts}, GID {gid['index']} {gid['address']} ({port['reason']})"
 
 
 def _gpus() -> str:

@@ -11,6 +11,7 @@ from pccl.cli import (
     bench,
     capsule,
     debug,
+    doctor,
     info,
     nixl,
     p2p,
@@ -77,6 +78,7 @@ app.command("tune", epilog=tune.EXAMPLES)(tune.tune)
 app.command("topo", epilog=topo.EXAMPLES)(topo.topo)
 app.add_typer(capsule.app, name="capsule", epilog=capsule.EXAMPLES)
 app.command("debug", epilog=debug.EXAMPLES)(debug.debug)
+app.command("doctor", epilog=doctor.EXAMPLES)(doctor.doctor)
 app.command("status", epilog=status.EXAMPLES)(status.status)
 app.add_typer(phase.app, name="phase")
 app.add_typer(p2p.app, name="p2p")

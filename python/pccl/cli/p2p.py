@@ -42,7 +42,7 @@ app = typer.Typer(
 
 @app.command("bench", epilog=terminal.examples(*BENCH_EXAMPLES))
 def bench(
-    transports: Annotated[str, typer.Option(help="Among shm and tcp.")] = "shm,tcp",
+    transports: Annotated[str, typer.Option(help="Among shm, verbs and tcp.")] = "shm,tcp",
     smallest: Annotated[str, typer.Option("--min", help="Smallest transfer, bytes.")] = "64K",
     largest: Annotated[str, typer.Option("--max", help="Largest transfer, bytes.")] = "64M",
     blocks: Annotated[
@@ -137,7 +137,7 @@ def _print_table(rows: list["benchmark.Row"]) -> None:
 
 @app.command("soak", epilog=terminal.examples(*SOAK_EXAMPLES))
 def soak(
-    transports: Annotated[str, typer.Option(help="shm, tcp or shm,tcp.")] = "shm,tcp",
+    transports: Annotated[str, typer.Option(help="Among shm, verbs and tcp.")] = "shm,tcp",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random choices.")] = 0,
     seconds: Annotated[float, typer.Option(min=1, max=86400, help="How long.")] = 60,
     kills: Annotated[int, typer.Option(min=0, help="End after this number of kills instead.")] = 0,

@@ -43,7 +43,8 @@ class Session:
         Address of this host at which it listens for peers of other hosts (``"10.0.0.4"``), or a
         value in the format of ``PCCL_SOCKET_IFNAME``, which is the default.
     transports
-        ``"shm"``, ``"tcp"`` or ``"shm,tcp"``; the default is ``PCCL_TRANSPORTS``.
+        A list of ``"shm"``, ``"verbs"`` and ``"tcp"``, such as ``"shm,tcp"``; the default is
+        ``PCCL_TRANSPORTS``.
     tcp_sockets
         Sockets of each TCP stream on which it sends, 1 to 16; large transfers use all of them. 0
         for ``PCCL_TCP_SOCKETS``.

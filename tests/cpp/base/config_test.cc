@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <tuple>
 
 #include <pccl/deadline.h>
 #include "csrc/base/log/log.h"
@@ -77,6 +78,49 @@ TEST(ConfigTest, ReadsEveryKey) {
     EXPECT_EQ(parsed.config.shm_ring_bytes, 65536U);
     EXPECT_EQ(parsed.config.connect_timeout, std::chrono::milliseconds(1500));
     EXPECT_EQ(parsed.config.algorithm, "all_reduce=ring,all_gather=bruck");
+}
+
+TEST(ConfigTest, ReadsTheSettingsOfRdma) {
+    const Config::Rdma usual = parse({}).config.rdma;
+    EXPECT_EQ(usual.library, "");
+    EXPECT_EQ(usual.hca, "");
+    EXPECT_EQ(usual.gid_index, -1);
+    EXPECT_EQ(usual.traffic_class, 0);
+    EXPECT_EQ(usual.service_level, 0);
+    EXPECT_EQ(usual.ack_timeout, 20);
+    EXPECT_EQ(usual.retry_count, 7);
+    EXPECT_EQ(usual.queue_pairs, 1);
+    const Parsed parsed = parse({{"PCCL_IBVERBS_LIBRARY", "/opt/rdma core/libibverbs.so.1"},
+                                 {"PCCL_IB_HCA", "=mlx5_0:1,mlx5_1"},
+                                 {"PCCL_IB_GID_INDEX", "3"},
+                                 {"PCCL_IB_TC", "106"},
+                                 {"PCCL_IB_SL", "15"},
+                                 {"PCCL_IB_TIMEOUT", "14"},
+                                 {"PCCL_IB_RETRY_CNT", "0"},
+                                 {"PCCL_IB_QPS", "8"}});
+    EXPECT_THAT(parsed.config.unusable, IsEmpty());
+    const Config::Rdma& rdma = parsed.config.rdma;
+    EXPECT_EQ(rdma.library, "/opt/rdma core/libibverbs.so.1");
+    EXPECT_EQ(rdma.hca, "=mlx5_0:1,mlx5_1");
+    EXPECT_EQ(rdma.gid_index, 3);
+    EXPECT_EQ(rdma.traffic_class, 106);
+    EXPECT_EQ(rdma.service_level, 15);
+    EXPECT_EQ(rdma.ack_timeout, 14);
+    EXPECT_EQ(rdma.retry_count, 0);
+    EXPECT_EQ(rdma.queue_pairs, 8);
+}
+
+TEST(ConfigTest, SettingsOfRdmaHaveRanges) {
+    for (const auto& [key, value, range] :
+         {std::tuple("PCCL_IB_GID_INDEX", "1024", "-1 to 1023"),
+          std::tuple("PCCL_IB_TC", "256", "0 to 255"), std::tuple("PCCL_IB_SL", "16", "0 to 15"),
+          std::tuple("PCCL_IB_TIMEOUT", "0", "1 to 31"),
+          std::tuple("PCCL_IB_TIMEOUT", "32", "1 to 31"),
+          std::tuple("PCCL_IB_RETRY_CNT", "8", "0 to 7"), std::tuple("PCCL_IB_QPS", "0", "1 to 8"),
+          std::tuple("PCCL_IB_QPS", "9", "1 to 8"),
+          std::tuple("PCCL_IB_HCA", "/dev/mlx5", "=mlx5_0:1,mlx5_1:1")})
+        EXPECT_THAT(parse({{key, value}}).config.unusable,
+                    ElementsAre(AllOf(HasSubstr(key), HasSubstr(value), HasSubstr(range))));
 }
 
 TEST(ConfigTest, TopologyFilesCountUnderNcclsNamesToo) {

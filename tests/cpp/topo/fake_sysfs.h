@@ -54,6 +54,19 @@ class FakeSysfs {
         link(card + "/device", "sys/devices/pci0000:07/" + chain);
     }
 
+    /// Adds a device that the kernel emulates on an interface.
+    void add_soft_rdma(const std::string& name, const std::string& interface,
+                       const std::string& rate) const {
+        const std::string card = "sys/class/infiniband/" + name;
+        write(card + "/node_guid", "5054:00ff:fe12:3456");
+        write(card + "/parent", interface);
+        write(card + "/ports/1/rate", rate);
+        write(card + "/ports/1/state", "4: ACTIVE");
+    }
+
+    /// Loads the kernel module by which RDMA devices reach memory of GPUs.
+    void add_peer_memory() const { write("sys/module/nvidia_peermem/refcnt", "0"); }
+
     void add_ethernet(const std::string& name, const std::string& chain, int speed) const {
         write("sys/class/net/" + name + "/speed", std::to_string(speed));
         write("sys/class/net/" + name + "/operstate", "up");
@@ -77,7 +90,9 @@ inline const char* const kGpu = "0000:07:01.0/0000:08:00.0/0000:09:00.0/0000:0a:
 
 inline const char* const kNic = "0000:07:01.0/0000:08:00.0/0000:09:01.0/0000:0b:00.0";
 
-inline void add_h100(const FakeSysfs& machine) {
+enum class HasPeerMemory { kNo, kYes };
+
+inline void add_h100(const FakeSysfs& machine, HasPeerMemory access = HasPeerMemory::kYes) {
     machine.add_device("0000:07:01.0", "0x060400", 1);
     machine.add_device(kSwitch, "0x060400", 1);
     machine.add_device(std::string(kSwitch) + "/0000:09:00.0", "0x060400", 1);
@@ -85,6 +100,7 @@ inline void add_h100(const FakeSysfs& machine) {
     machine.add_device(kGpu, "0x030200", 1);
     machine.add_device(kNic, "0x020700", 1);
     machine.add_rdma("mlx5_0", kNic, "400 Gb/sec (4X NDR)");
+    if (access == HasPeerMemory::kYes) machine.add_peer_memory();
     machine.add_device("0000:07:02.0", "0x020000", 1);
     machine.add_ethernet("eth0", "0000:07:02.0", 10000);
 }

@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 
+#include "csrc/base/text/text.h"
 #include "csrc/sys/host.h"
 #include "csrc/topo/detect/detect.h"
 #include "tests/cpp/topo/fake_sysfs.h"
@@ -19,6 +20,16 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+
+std::vector<Net> nets_of(Machine machine) {
+    std::vector<Net> nets;
+    const auto add = [&](const std::vector<Nic>& nics) {
+        for (const Nic& nic : nics) nets.insert(nets.end(), nic.nets.begin(), nic.nets.end());
+    };
+    for (const Cpu& cpu : machine.cpus) add(cpu.nics);
+    visit_devices(machine, [&](Cpu& /*cpu*/, PciDevice& device) { add(device.nics); });
+    return nets;
+}
 
 TEST(DetectTest, SeesSwitchesGpusAndRdmaPorts) {
     const FakeSysfs fake;
@@ -97,6 +108,60 @@ TEST(DetectTest, VirtualInterfacesCountWhereThereAreNoOther) {
     const Topology with_card = *Topology::make(observe(fake.sysfs(), &kGpus, warnings), {});
     ASSERT_THAT(with_card.graph().nets(), SizeIs(1));
     EXPECT_EQ(with_card.graph().node(with_card.graph().nets()[0]).label, "mlx5_0");
+}
+
+TEST(DetectTest, EmulatedRdmaDevicesReplaceTheirInterfaces) {
+    const FakeSysfs fake;
+    const auto names = [&] {
+        Warnings warnings;
+        std::vector<std::string> found;
+        for (const Net& net : nets_of(observe(fake.sysfs(), nullptr, warnings)))
+            found.push_back(*net.name);
+        return found;
+    };
+    fake.write("sys/class/net/dummy0/type", "1");
+    fake.write("sys/class/net/dummy0/operstate", "up");
+    fake.add_soft_rdma("rxe0", "dummy0", "2.5 Gb/sec (1X SDR)");
+    ASSERT_THAT(names(), ElementsAre("rxe0"));
+    Warnings warnings;
+    const Net alone = nets_of(observe(fake.sysfs(), nullptr, warnings)).front();
+    EXPECT_EQ(alone.speed.value_or(0), 2500);
+    EXPECT_EQ(alone.gdr.value_or(1), 0);
+    EXPECT_EQ(alone.guid.value_or(""), "0x505400fffe123456");
+
+    fake.add_device("0000:07:03.0", "0x020000", 1);
+    fake.add_ethernet("eth1", "0000:07:03.0", 10000);
+    fake.add_ethernet("eth2", "0000:07:03.0", 10000);
+    fake.add_soft_rdma("siw0", "eth1", "10 Gb/sec (4X SDR)");
+    EXPECT_THAT(names(), ElementsAre("siw0", "eth2")) << "on the card of its interface";
+
+    add_h100(fake);
+    EXPECT_THAT(names(), ElementsAre("mlx5_0")) << "hardware comes before emulation";
+}
+
+TEST(DetectTest, AccessToMemoryOfGpusIsProbed) {
+    const FakeSysfs fake;
+    add_h100(fake, HasPeerMemory::kNo);
+    std::vector<std::string> probed;
+    bool takes = false;
+    const DmabufProbe probe = [&](const std::string& device) {
+        probed.push_back(device);
+        return takes;
+    };
+    const auto access = [&](const std::vector<sys::NvmlGpu>* gpus, const DmabufProbe& by) {
+        Warnings warnings;
+        const Net net = nets_of(observe(fake.sysfs(), gpus, warnings, by)).front();
+        return concat(net.gdr.value_or(-1), " ", to_string(net.gdr.source()));
+    };
+    EXPECT_EQ(access(&kGpus, {}), "0 sysfs") << "nothing shows it";
+    EXPECT_EQ(access(&kGpus, probe), "0 verbs");
+    takes = true;
+    EXPECT_EQ(access(&kGpus, probe), "1 verbs");
+    EXPECT_THAT(probed, ElementsAre("mlx5_0", "mlx5_0"));
+    EXPECT_EQ(access(nullptr, probe), "0 sysfs") << "without GPUs no device is opened";
+    EXPECT_THAT(probed, SizeIs(2));
+    fake.add_peer_memory();
+    EXPECT_EQ(access(&kGpus, {}), "1 sysfs");
 }
 
 TEST(DetectTest, WithoutNvmlAGpuIsUndescribed) {

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fake libibverbs (tests/fakes/verbs) in processes of tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import pccl
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def library() -> Path:
+    """Return the fake of the build that pccl comes from; skip without it."""
+    build = Path(pccl._core.__file__).parents[2]
+    path = build / "fakes/verbs/libibverbs.so.1"
+    if not path.exists():
+        pytest.skip(f"{path} is missing: this build has no RDMA (libibverbs-dev)")
+    return path
+
+
+def environment(fabric: Path, **settings: str) -> Mapping[str, str]:
+    """Return variables by which a process uses the fake, and takes part in a fabric."""
+    return {
+        "PCCL_IBVERBS_LIBRARY": str(library()),
+        "FAKE_VERBS_FABRIC": str(fabric),
+        **settings,
+    }
