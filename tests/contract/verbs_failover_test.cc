@@ -12,7 +12,7 @@
 #include "tests/contract/transport_contract.h"
 #include "tests/fakes/connect.h"
 #include "tests/fakes/deadlines.h"
-#include "tests/fakes/verbs_fabric.h"
+#include "tests/fakes/verbs_control.h"
 #include "tests/fakes/verbs_member.h"
 
 namespace pccl::transport::contract {
@@ -88,8 +88,7 @@ TEST_F(VerbsFailoverTest, TheLinkEndsWithTheReasonOnceNoPortIsLeft) {
               few);
     set_port("mlx5_0", false);
     set_port("mlx5_1", false);
-    const Status error =
-        wait_for_error(*link_.sender, processes_[0]->waiter(), kCollectiveChannel);
+    const Status error = wait_for_error(*link_.sender, processes_[0]->waiter(), kCollectiveChannel);
     EXPECT_EQ(error.code(), StatusCode::kPeerLost);
     EXPECT_EQ(error.peer(), 1);
     EXPECT_THAT(error.message(), testing::HasSubstr("mlx5_"));

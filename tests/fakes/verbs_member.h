@@ -3,14 +3,10 @@
 // A process for tests whose transport is RDMA.
 #pragma once
 
-#include <dlfcn.h>
-
 #include "csrc/transport/control/socket_control_plane.h"
 #include "csrc/transport/tcp/tcp_transport.h"
 #include "csrc/transport/verbs/verbs_transport.h"
 #include "tests/fakes/host.h"
-#include "tests/fakes/places.h"
-#include "tests/fakes/verbs/control.h"
 
 namespace pccl::fakes {
 
@@ -19,21 +15,14 @@ namespace pccl::fakes {
                                                  transport::verbs::VerbsOptions options) {
     options.soft = true;
     options.stream = transport::tcp::TcpOptions().stream;
-    PCCL_ASSIGN_OR_RETURN(auto control,
-                          transport::SocketControlPlane::create({.within_host = false,
-                                                                 .interface = "127.0.0.0/8",
-                                                                 .stream = options.stream}));
+    PCCL_ASSIGN_OR_RETURN(
+        auto control,
+        transport::SocketControlPlane::create(
+            {.within_host = false, .interface = "127.0.0.0/8", .stream = options.stream}));
     PCCL_ASSIGN_OR_RETURN(const transport::NetworkSide here, control->between_hosts());
     PCCL_ASSIGN_OR_RETURN(auto made,
                           transport::verbs::VerbsTransport::create(waiter, here, options));
     return Member{std::move(control), std::move(made)};
-}
-
-/// Finds a function of the fake's control.h by its name.
-template <typename Function>
-Function* fake_verbs_function(const char* name) {
-    void* const library = ::dlopen(fake_verbs().c_str(), RTLD_NOW);
-    return reinterpret_cast<Function*>(::dlsym(library, name));
 }
 
 }  // namespace pccl::fakes

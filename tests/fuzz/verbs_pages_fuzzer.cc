@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/base/threads/poller.h"
 #include "csrc/transport/doorbell.h"
 #include "csrc/transport/verbs/port_choice.h"
 #include "csrc/transport/verbs/recv_link.h"
@@ -33,6 +34,7 @@ using namespace pccl::transport::verbs;
 constexpr std::uint32_t kRing = LinkEnd::kLeastRing;
 constexpr QueueDepths kPairDepths{.sends = 128, .receives = 64};
 constexpr std::size_t kMostPosted = 32;  // before the link takes completions
+constexpr int kPairs = 2;
 
 /// Reader of an input; what is missing is 0.
 class Input {
@@ -69,7 +71,7 @@ const std::vector<std::shared_ptr<Port>>& ports() {
 }
 
 LinkMemory memory_of(const Lanes& lanes, bool is_ring) {
-    auto mapping = is_ring ? Mapping::ring(kRing) : Mapping::anonymous(4096);
+    auto mapping = is_ring ? Mapping::ring(kRing) : Mapping::anonymous(kPageBytes);
     return LinkMemory::create(std::move(mapping).value(), lanes.adapters(), Access::kPeerWrite)
         .value();
 }
@@ -84,7 +86,8 @@ struct Ends {
         require(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, sockets.data()) == 0);
         peer_socket.reset(sockets[1]);
         for (Lanes* const each : {&here, &peer})
-            require((*each)[0].pair().post_receives(kPairDepths.receives).is_ok());
+            for (std::size_t i = 0; i < kPairs; ++i)
+                require((*each)[i].pair().post_receives(kPairDepths.receives).is_ok());
         require(here.connect(peer.ends()).is_ok() && peer.connect(here.ends()).is_ok());
     }
     PeerWatch watch() {
@@ -93,23 +96,61 @@ struct Ends {
     }
     /// Posts the peer's receives again, as a correct peer does.
     void carry_on() {
-        int received = 0;
-        static_cast<void>(peer[0].poll([&](const WorkCompletion&) { ++received; }));
-        if (received > 0) static_cast<void>(peer[0].pair().post_receives(received));
+        for (std::size_t i = 0; i < kPairs; ++i) {
+            int received = 0;
+            static_cast<void>(peer[i].poll([&](const WorkCompletion&) { ++received; }));
+            if (received > 0) static_cast<void>(peer[i].pair().post_receives(received));
+        }
+    }
+    /// Writes `bytes` bytes at `offset` of memory of the link, with any immediate, unless many
+    /// writes have been posted since the link took some.
+    void write(const LinkMemory& from, const PeerRange& into,
+               const std::array<std::uint32_t, 3>& numbers, std::size_t index) {
+        Lane& lane = peer[index];
+        if (++posted > kMostPosted || lane.free_slots() < 1) return;
+        const std::uint64_t offset = numbers[0] % into.bytes;
+        ibv_sge piece{.addr = reinterpret_cast<std::uint64_t>(from.data()),
+                      .length = static_cast<std::uint32_t>(numbers[1] % (into.bytes - offset + 1)),
+                      .lkey = from.local_key(0)};
+        ibv_send_wr request{};
+        request.sg_list = &piece;
+        request.num_sge = 1;
+        request.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+        request.imm_data = numbers[2];
+        request.wr.rdma.remote_addr = into.address + offset;
+        request.wr.rdma.rkey = into.keys[0];
+        lane.prepare(request, true);
+        static_cast<void>(lane.post(request));
     }
 
+    std::size_t posted = 0;
     std::array<int, 2> sockets{};
     pccl::UniqueFd peer_socket;
-    Lanes here = Lanes::create(ports(), 1, kPairDepths).value();
-    Lanes peer = Lanes::create(ports(), 1, kPairDepths).value();
+    Lanes here = Lanes::create(ports(), kPairs, kPairDepths).value();
+    Lanes peer = Lanes::create(ports(), kPairs, kPairDepths).value();
 };
+
+/// Puts bytes of the input into the mailbox of a page.
+void fill_mailbox(Input& input, std::byte* page) {
+    const auto bytes = input.next<std::uint8_t>();
+    for (std::size_t i = 0; i < bytes; ++i)
+        page[kMailbox + i] = static_cast<std::byte>(input.next<std::uint8_t>());
+}
+
+std::shared_ptr<pccl::Poller> helper() {
+    static const auto made = std::make_shared<pccl::Poller>(
+        pccl::PollerOptions{.name = "helper", .interval = std::chrono::milliseconds(1)});
+    return made;
+}
 
 void play_receiver(Input& input) {
     Ends ends;
     const auto rings = rings_of(ends.peer);
     const LinkMemory tails = memory_of(ends.peer, false);
+    const LinkMemory source = memory_of(ends.peer, false);
     LinkMemory credits = memory_of(ends.here, false);
-    auto& page = *reinterpret_cast<CreditPage*>(credits.data());
+    std::byte* const page = credits.data();
+    const PeerRange page_range = credits.range();
     auto staging = rings_of(ends.here);
     LinkEnd receiver{.ring_bytes = kRing,
                      .receives = static_cast<std::uint32_t>(kPairDepths.receives),
@@ -122,26 +163,41 @@ void play_receiver(Input& input) {
                         .credits = std::move(credits),
                         .staging = std::move(staging),
                         .receiver = std::move(receiver),
-                        .watch = std::move(watch)});
+                        .watch = std::move(watch),
+                        .helper = helper()});
     const std::vector<std::byte> bytes(2 * kRing);
     while (!input.is_empty()) {
         const auto step = input.next<std::uint8_t>();
         const auto channel = static_cast<pccl::ChannelId>(step >> 7);
-        switch (step % 4) {
+        const std::size_t lane = step >> 6 & 1;
+        auto& counters = *reinterpret_cast<CreditPage*>(page);
+        switch (step % 8) {
             case 0:
-                page.consumed[static_cast<std::size_t>(channel)] = input.next<std::uint64_t>();
+                counters.consumed[static_cast<std::size_t>(channel)] = input.next<std::uint64_t>();
                 break;
             case 1:
-                page.receives[0] = input.next<std::uint16_t>();
+                counters.receives[lane] = input.next<std::uint16_t>();
                 break;
-            case 2: {
+            case 2:
+            case 3: {
                 const auto wanted = std::span(bytes).first(input.next<std::uint16_t>());
                 const auto sent = link.send(channel, wanted, Flush::kNow);
                 require(!sent.is_ok() || *sent <= wanted.size());
                 break;
             }
+            case 4:
+                fill_mailbox(input, page);
+                break;
+            case 5:  // an immediate alone
+                ends.write(source, page_range, {0, 0, input.next<std::uint32_t>()}, lane);
+                break;
+            case 6:
+                ends.peer[lane].pair().fail();
+                break;
             default:
+                ends.posted = 0;
                 static_cast<void>(link.flush(channel));
+                static_cast<void>(link.look());
         }
         ends.carry_on();
     }
@@ -149,30 +205,11 @@ void play_receiver(Input& input) {
     for (int i = 0; i < 4; ++i) ends.carry_on();
 }
 
-/// Writes `bytes` bytes at `offset` of a ring, with any immediate.
-void write_with_immediate(Lane& lane, const LinkMemory& from, const PeerRange& ring,
-                          std::span<const std::uint32_t> numbers) {
-    const std::uint64_t offset = numbers[0] % ring.bytes;
-    const auto bytes = static_cast<std::uint32_t>(numbers[1] % (ring.bytes - offset + 1));
-    ibv_sge piece{.addr = reinterpret_cast<std::uint64_t>(from.data()),
-                  .length = bytes,
-                  .lkey = from.local_key(0)};
-    ibv_send_wr request{};
-    request.sg_list = &piece;
-    request.num_sge = 1;
-    request.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
-    request.imm_data = numbers[2];
-    request.wr.rdma.remote_addr = ring.address + offset;
-    request.wr.rdma.rkey = ring.keys[0];
-    lane.prepare(request, true);
-    static_cast<void>(lane.post(request));
-}
-
 void play_sender(Input& input) {
     Ends ends;
     auto rings = rings_of(ends.here);
     LinkMemory tails = memory_of(ends.here, false);
-    auto& page = *reinterpret_cast<TailPage*>(tails.data());
+    std::byte* const page = tails.data();
     LinkMemory credits = memory_of(ends.here, false);
     const LinkMemory credited = memory_of(ends.peer, false);
     const LinkMemory source = memory_of(ends.peer, true);
@@ -191,33 +228,39 @@ void play_sender(Input& input) {
                         .here = std::move(here),
                         .sender = credited.range(),
                         .watch = std::move(watch)});
-    std::size_t posted = 0;
     while (!input.is_empty()) {
         const auto step = input.next<std::uint8_t>();
         const auto channel = static_cast<pccl::ChannelId>(step >> 7);
-        TailPage::Tail& tail = page.tails[static_cast<std::size_t>(channel)];
-        switch (step % 4) {
+        const std::size_t lane = step >> 6 & 1;
+        auto& tail = reinterpret_cast<TailPage*>(page)->tails[static_cast<std::size_t>(channel)];
+        switch (step % 8) {
             case 0:
                 tail.begin = input.next<std::uint64_t>();
                 tail.end = input.next<std::uint64_t>();
                 break;
-            case 1: {
+            case 1:
+            case 2: {
                 const auto numbers = input.next<std::array<std::uint32_t, 3>>();
-                if (++posted <= kMostPosted)
-                    write_with_immediate(ends.peer[0], source,
-                                         memory[static_cast<std::size_t>(channel)], numbers);
+                ends.write(source, memory[static_cast<std::size_t>(channel)], numbers, lane);
                 break;
             }
+            case 4:
+                fill_mailbox(input, page);
+                break;
+            case 5:  // an immediate alone
+                ends.write(source, memory.back(), {0, 0, input.next<std::uint32_t>()}, lane);
+                break;
+            case 6:
+                ends.peer[lane].pair().fail();
+                break;
             default: {
-                posted = 0;
+                ends.posted = 0;
                 const auto arrived = link.peek(channel);
                 if (!arrived.is_ok()) break;
                 require(arrived->size() <= kRing);
-                std::size_t sum = 0;
-                for (const std::byte each : *arrived) sum += static_cast<std::size_t>(each);
-                require(sum < SIZE_MAX);
-                if (!arrived->empty())
-                    link.consume(channel, input.next<std::uint16_t>() % (arrived->size() + 1));
+                const std::size_t taken = input.next<std::uint16_t>() % (arrived->size() + 1);
+                for (const std::byte each : arrived->first(taken)) require(each == std::byte{0});
+                if (taken > 0) link.consume(channel, taken);
             }
         }
         ends.carry_on();

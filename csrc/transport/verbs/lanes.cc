@@ -61,9 +61,12 @@ Status Lane::poll(const std::function<void(const WorkCompletion&)>& received) {
             ++failed_;
             if (!failure_) failure_ = *completion;
         }
-        if (completion->status != IBV_WC_SUCCESS)
+        if (completion->status != IBV_WC_SUCCESS) {
+            // The requests of a failed device, too, end for this reason.
+            PCCL_TRY(pair_->port().adapter->check_port(pair_->port().info.number));
             return Status::peer_lost(kNoRank,
                                      concat(pair_->port().name(), ": ", explain(*completion)));
+        }
         if ((completion->id & QueuePair::kReceive) != 0)
             received(*completion);
         else

@@ -241,6 +241,7 @@ Status VerbsRecvLink::look_idle() {
 }
 
 Status VerbsRecvLink::look() {
+    if (!fault_.is_ok()) return fail(fault_);
     if (const Status failed = look_at_lanes(); !failed.is_ok()) return fail(failed);
     return settled(parts_.watch.look());
 }

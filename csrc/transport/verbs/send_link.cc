@@ -391,6 +391,7 @@ Status VerbsSendLink::look_now_and_then() {
 }
 
 Status VerbsSendLink::look_now_and_then_locked() {
+    if (!fault_.is_ok()) return fail(fault_);
     if (++idle_ % Lanes::kFreeLooks == 0) {
         if (const Status failed = look_at_lanes(); !failed.is_ok()) return fail(failed);
     }
@@ -407,6 +408,7 @@ Status VerbsSendLink::look_at_lanes() {
 
 Status VerbsSendLink::look() {
     const auto lock = use();
+    if (!fault_.is_ok()) return fail(fault_);
     if (const Status failed = look_at_lanes(); !failed.is_ok()) return fail(failed);
     return parts_.watch.look();
 }

@@ -52,6 +52,11 @@ class ArrivalBits {
     void add(std::uint64_t begin, std::uint64_t end) {
         for (std::uint64_t i = begin; i < end; ++i) bits_[i] = true;
     }
+    [[nodiscard]] bool has(std::uint64_t begin, std::uint64_t end) const {
+        for (std::uint64_t i = begin; i < end; ++i)
+            if (!bits_[i]) return false;
+        return true;
+    }
     [[nodiscard]] std::uint64_t end() const {
         return static_cast<std::uint64_t>(std::ranges::find(bits_, false) - bits_.begin());
     }
@@ -73,6 +78,9 @@ TEST(ArrivalsTest, RandomPartsEndWhereABitmapEnds) {
             arrivals.add(begin, end);
             bits.add(begin, end);
             ASSERT_EQ(arrivals.end(), bits.end()) << "round " << round << ", part " << i;
+            const std::uint64_t from = random() % kBytes;
+            const std::uint64_t to = std::min(kBytes, from + 1 + random() % longest);
+            ASSERT_EQ(arrivals.has(from, to), bits.has(from, to)) << from << " to " << to;
         }
     }
 }

@@ -225,6 +225,24 @@ TEST(VerbsFaultsTest, AnIdleLinkNamesThePortThatIsDown) {
     EXPECT_EQ(look(pair.in()).peer(), 0);
 }
 
+TEST(VerbsFaultsTest, AFailedDeviceIsTheErrorOfItsLinks) {
+    {
+        VerbsStreamPair pair;
+        ASSERT_EQ(PCCL_FAKE_VERBS(device_fatal)("mlx5_0"), 0);
+        const Status sender = pair.sender_error();
+        EXPECT_EQ(sender.code(), StatusCode::kPeerLost);
+        EXPECT_EQ(sender.peer(), 1);
+        EXPECT_THAT(
+            std::string(sender.message()),
+            AllOf(HasSubstr("the RDMA device mlx5_0 of this host has failed"), HasSubstr("dmesg")));
+        const Status receiver = pair.receiver_error();
+        EXPECT_EQ(receiver.peer(), 0);
+        EXPECT_THAT(std::string(receiver.message()), HasSubstr("mlx5_0"));
+    }
+    VerbsStreamPair again;
+    EXPECT_EQ(again.exchange(numbered(100)), numbered(100)) << "processes that open it anew";
+}
+
 class VerbsLimitsTest : public testing::Test {
    protected:
     ~VerbsLimitsTest() override {

@@ -17,12 +17,12 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/transport/control/socket_control_plane.h"
 #include "csrc/transport/rma.h"
 #include "csrc/transport/verbs/verbs_transport.h"
 #include "tests/fakes/deadlines.h"
 #include "tests/fakes/host.h"
 #include "tests/fakes/verbs_control.h"
+#include "tests/fakes/verbs_member.h"
 
 namespace pccl::transport::verbs {
 
@@ -35,16 +35,8 @@ inline constexpr GroupId kVerbsGroup{5, 5};
 inline constexpr Secret kVerbsSecret{6, 6};
 inline constexpr int kManyRanks = 513;
 
-inline fakes::MemberMaker verbs_maker(VerbsOptions options) {
-    return [options](Waiter& waiter) mutable -> Result<fakes::Member> {
-        options.stream = sys::StreamOptions();
-        PCCL_ASSIGN_OR_RETURN(auto control, SocketControlPlane::create({.within_host = false,
-                                                                        .interface = "127.0.0.0/8",
-                                                                        .stream = options.stream}));
-        PCCL_ASSIGN_OR_RETURN(const NetworkSide here, control->between_hosts());
-        PCCL_ASSIGN_OR_RETURN(auto made, VerbsTransport::create(waiter, here, options));
-        return fakes::Member{std::move(control), std::move(made)};
-    };
+inline fakes::MemberMaker verbs_maker(const VerbsOptions& options) {
+    return [options](Waiter& waiter) { return fakes::verbs_member(waiter, options); };
 }
 
 /// Process with a rank.
