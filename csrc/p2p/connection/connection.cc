@@ -87,8 +87,8 @@ void Connection::begin_locked(const std::shared_ptr<TransferRequest>& request) {
 
 void Connection::drain_idle() {
     const bool is_idle = is_whole() && !transfers_.has_waiting() && !transfers_.has_in_flight();
-    // Copies need only the peer's memory, and check it themselves.
-    if (is_idle && !route_.is_direct) progress_locked(nullptr);
+    // Copies by this process need only the peer's memory, and check it themselves.
+    if (is_idle && !route_.is_copied_here()) progress_locked(nullptr);
 }
 
 void Connection::begin_in_order(const std::shared_ptr<TransferRequest>& request) {
@@ -122,8 +122,8 @@ bool Connection::is_at_rest() const {
     if (!is_whole() || transfers_.has_waiting() || !link_->is_flushed() || may_receive_more_)
         return false;
     // Copies by this process need no event to continue.
-    return route_.is_direct ? !transfers_.has_in_flight()
-                            : !link_->has_moved() && !link_->awaits_copies();
+    return route_.is_copied_here() ? !transfers_.has_in_flight()
+                                   : !link_->has_moved() && !link_->awaits_copies();
 }
 
 bool Connection::try_progress() {
@@ -237,7 +237,7 @@ void Connection::advance_setup() {
         return lose(whole.status());
     }
     route_ = setup_->route();
-    auto& transport = route_.is_direct ? parts_.direct : parts_.by_messages;
+    const auto& transport = route_.is_direct ? parts_.direct.at(route_.kind) : parts_.by_messages;
     auto link = transport->connect(setup_->take_streams());
     setup_.reset();
     if (!link.is_ok()) return lose(link.status());

@@ -10,6 +10,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -34,9 +35,10 @@ struct ConnectionParts {
     std::string session;  // name of the session
     std::shared_ptr<transport::Waiter> waiter;
     std::shared_ptr<Inbox> inbox;
-    std::shared_ptr<ControlReceiver> receiver;        // of messages with tags
-    std::shared_ptr<ControlReceiver> inquiries;       // of inquiries and their answers
-    std::shared_ptr<transport::RmaTransport> direct;  // null: not available here
+    std::shared_ptr<ControlReceiver> receiver;   // of messages with tags
+    std::shared_ptr<ControlReceiver> inquiries;  // of inquiries and their answers
+    /// Transports by which this process reaches peers' memory without their programs.
+    std::map<transport::TransportKind, std::shared_ptr<transport::RmaTransport>> direct;
     std::shared_ptr<transport::RmaTransport> by_messages;
 };
 

@@ -14,10 +14,11 @@ namespace {
 /// Number of ends of a connection.
 constexpr int kEnds = 2;
 
-/// Returns ok where this process can copy from and to the peer's memory by itself.
+/// Returns ok where this process, or its RDMA device, reaches the peer's memory by itself.
 Status reaches(transport::Transport& transport, const ConnectionInfo& peer) {
-    if (transport.kind() != transport::TransportKind::kShm)
-        return Status::unsupported("another host's memory is reached with its help");
+    const bool is_direct = transport.kind() == transport::TransportKind::kShm ||
+                           transport.kind() == transport::TransportKind::kVerbs;
+    if (!is_direct) return Status::unsupported("another host's memory is reached with its help");
     PCCL_ASSIGN_OR_RETURN(const auto one_sided, transport.one_sided());
     return one_sided->reaches(peer.probe);
 }
@@ -34,6 +35,7 @@ std::string joined(const std::string& reasons, const std::string& more) {
 
 std::string_view how(const ConnectionRoute& route, const Plan& plan) {
     if (!route.is_direct) return "by messages";
+    if (route.kind == transport::TransportKind::kVerbs) return "by RDMA";
     const bool here = registered(plan.local()).memory().kind == abi::MemoryKind::kGpu;
     const bool there = plan.remote().is_gpu();
     if (here && there) return "by CUDA IPC";

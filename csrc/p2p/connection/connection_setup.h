@@ -25,9 +25,15 @@ namespace pccl::p2p {
 /// Route to a peer, with the reasons why it is not a faster one.
 struct ConnectionRoute {
     transport::TransportKind kind = transport::TransportKind::kShm;
-    /// Whether each side copies by itself. Otherwise the peer serves requests.
+    /// Whether each side copies by itself, or by its RDMA device. Otherwise the peer serves
+    /// requests.
     bool is_direct = false;
     std::string reasons{};
+
+    /// Returns whether threads of this process copy: no event announces the end.
+    [[nodiscard]] bool is_copied_here() const {
+        return is_direct && kind == transport::TransportKind::kShm;
+    }
 };
 
 /// Returns the path that the blocks of a plan take; docs/reference/p2p.md lists all of them.

@@ -142,7 +142,7 @@ Result<std::shared_ptr<TransferRequest>> Matcher::begin_write(const Match& match
                                                  Extent{wanted.offset, args.extent.bytes}},
                                                 args.chunk));
     PCCL_ASSIGN_OR_RETURN(const ConnectionPtr connection,
-                          find_connection_(match.place.through, wanted.memory));
+                          find_connection_(match.place.through, *plan));
     return connection->begin_transfer(
         {.op = transport::RmaOp::kWrite,
          .plan = std::move(plan),

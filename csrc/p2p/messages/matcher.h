@@ -42,7 +42,7 @@ class Matcher final : public ControlReceiver {
     /// Returns the connection for writes into the peer's memory that a receive on `through` names:
     /// `through` itself, or another one where `through` does not reach that memory.
     using FindConnection = std::function<Result<std::shared_ptr<Connection>>(
-        const std::shared_ptr<Connection>& through, const abi::MemoryDescriptor& memory)>;
+        const std::shared_ptr<Connection>& through, const Plan& plan)>;
 
     Matcher(SessionId peer, std::shared_ptr<transport::Waiter> waiter,
             FindConnection find_connection)

@@ -4,13 +4,17 @@
 #include <algorithm>
 #include <vector>
 
+#include "csrc/base/log/log.h"
 #include "csrc/base/text/text.h"
 #include "csrc/sys/memory_left.h"
 #include "csrc/transport/mapping.h"
+#include "csrc/transport/memory_descriptor.h"
 #include "csrc/transport/shm/memory_key.h"
 
 namespace pccl::p2p {
 namespace {
+
+using transport::TransportKind;
 
 constexpr std::size_t kMostReachabilities = 4096;
 
@@ -32,16 +36,49 @@ Result<std::shared_ptr<RegisteredMemory>> MemoryRegistry::add(const transport::M
                                                               std::shared_ptr<const void> owner) {
     PCCL_ASSIGN_OR_RETURN(const auto identity, make_identity());
     std::vector<std::unique_ptr<transport::Registration>> registrations;
-    for (transport::RmaTransport* const transport :
-         {static_cast<transport::RmaTransport*>(by_messages_.get()), direct_.get()}) {
-        if (transport == nullptr) continue;
-        PCCL_ASSIGN_OR_RETURN(auto registration, transport->add(memory, identity));
+    PCCL_ASSIGN_OR_RETURN(auto by_messages, by_messages_->add(memory, identity));
+    registrations.push_back(std::move(by_messages));
+    if (const auto shm = direct_.find(TransportKind::kShm); shm != direct_.end()) {
+        PCCL_ASSIGN_OR_RETURN(auto registration, shm->second->add(memory, identity));
         registrations.push_back(std::move(registration));
     }
+    PCCL_TRY(add_rdma(memory, identity, registrations));
     auto added =
         std::make_shared<RegisteredMemory>(memory, std::move(owner), std::move(registrations));
     PCCL_TRY(remember(added));
     return added;
+}
+
+Status MemoryRegistry::add_rdma(
+    const transport::Memory& memory, const transport::MemoryIdentity& identity,
+    std::vector<std::unique_ptr<transport::Registration>>& registrations) const {
+    const auto rdma = direct_.find(TransportKind::kVerbs);
+    if (rdma == direct_.end()) return Status::ok();
+    auto registration = rdma->second->add(memory, identity);
+    if (registration.is_ok()) {
+        registrations.push_back(std::move(*registration));
+        return Status::ok();
+    }
+    const Status& why = registration.status();
+    const bool is_optional =
+        why.code() == StatusCode::kUnsupported || why.code() == StatusCode::kResourceExhausted;
+    if (!is_optional) return why;
+    log(why.code() == StatusCode::kUnsupported ? LogLevel::kInfo : LogLevel::kWarning, "session \"",
+        session_.name, "\": peers reach ", memory.bytes, " bytes by messages: ", why.message());
+    return Status::ok();
+}
+
+Status MemoryRegistry::check_rdma(const abi::MemoryDescriptor& here,
+                                  const abi::MemoryDescriptor& there) const {
+    if (!direct_.contains(TransportKind::kVerbs)) return Status::ok();
+    const bool is_near =
+        direct_.contains(TransportKind::kShm) && transport::shm::key_on_this_host(there).is_ok();
+    if (is_near) return Status::ok();
+    if (!transport::key_of(there, TransportKind::kVerbs))
+        return Status::unsupported("no RDMA device of the peer has registered its memory");
+    if (!transport::key_of(here, TransportKind::kVerbs))
+        return Status::unsupported("no RDMA device of this process has registered its memory");
+    return Status::ok();
 }
 
 Status MemoryRegistry::remember(const std::shared_ptr<RegisteredMemory>& memory) {
@@ -110,7 +147,8 @@ Status MemoryRegistry::publish(const std::string& name,
 }
 
 Status MemoryRegistry::check_reach(const abi::MemoryDescriptor& memory) {
-    if (memory.kind == abi::MemoryKind::kHost || direct_ == nullptr) return Status::ok();
+    const auto shm = direct_.find(TransportKind::kShm);
+    if (memory.kind == abi::MemoryKind::kHost || shm == direct_.end()) return Status::ok();
     if (!transport::shm::key_on_this_host(memory).is_ok()) return Status::ok();  // reads a file
     const std::pair name{memory.id, memory.nonce};
     {
@@ -118,7 +156,7 @@ Status MemoryRegistry::check_reach(const abi::MemoryDescriptor& memory) {
         const auto known = reachability_.find(name);
         if (known != reachability_.end()) return known->second;
     }
-    Status found = direct_->reaches(memory);
+    Status found = shm->second->reaches(memory);
     // The copying side reports memory that has ended.
     if (found.code() == StatusCode::kUnavailable) return Status::ok();
     const std::lock_guard lock(lock_.mutex);

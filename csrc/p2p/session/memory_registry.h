@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <pccl/memory.h>
 #include "csrc/p2p/messages/catalog.h"
@@ -30,12 +31,15 @@ class MemoryRegistry {
     MemoryRegistry(SessionLock& lock, const SessionId& session, Catalog& catalog)
         : lock_(lock), session_(session), catalog_(catalog) {}
 
-    /// Lets processes of this host copy by themselves, by `direct`. Call it before the first add().
-    void allow_direct(std::shared_ptr<transport::RmaTransport> direct) {
-        direct_ = std::move(direct);
+    using Directs = std::map<transport::TransportKind, std::shared_ptr<transport::RmaTransport>>;
+    /// Lets processes of this host copy by themselves (kShm), or peers' RDMA devices reach the
+    /// memory (kVerbs). Call it before the first add().
+    void allow_direct(transport::TransportKind kind,
+                      std::shared_ptr<transport::RmaTransport> direct) {
+        direct_[kind] = std::move(direct);
     }
-    /// Returns the transport of direct copies; null: no memory is reached directly.
-    [[nodiscard]] const std::shared_ptr<transport::RmaTransport>& direct() const { return direct_; }
+    /// Returns the transports by which memory is reached directly.
+    [[nodiscard]] const Directs& direct() const { return direct_; }
     [[nodiscard]] const std::shared_ptr<transport::RmaOverLinks>& by_messages() const {
         return by_messages_;
     }
@@ -57,6 +61,10 @@ class MemoryRegistry {
     /// Returns ok where processes of this host can copy the memory without help from its owner;
     /// otherwise the reason.
     [[nodiscard]] Status check_reach(const abi::MemoryDescriptor& memory);
+    /// Returns ok where RDMA devices reach both memories, or are not used between them; otherwise
+    /// the reason.
+    [[nodiscard]] Status check_rdma(const abi::MemoryDescriptor& here,
+                                    const abi::MemoryDescriptor& there) const;
     /// Returns the number of peers' requests that were refused.
     [[nodiscard]] std::uint64_t refusals() const { return by_messages_->refusals(); }
 
@@ -71,7 +79,11 @@ class MemoryRegistry {
     SessionLock& lock_;
     const SessionId& session_;
     Catalog& catalog_;
-    std::shared_ptr<transport::RmaTransport> direct_;
+    /// Adds the registration with RDMA devices; without it, peers reach the memory by messages.
+    Status add_rdma(const transport::Memory& memory, const transport::MemoryIdentity& identity,
+                    std::vector<std::unique_ptr<transport::Registration>>& registrations) const;
+
+    Directs direct_;
     const std::shared_ptr<transport::RmaOverLinks> by_messages_ =
         std::make_shared<transport::RmaOverLinks>();
     std::atomic<std::uint32_t> registrations_{0};  // so far

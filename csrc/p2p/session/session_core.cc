@@ -65,9 +65,11 @@ Status SessionCore::start(const SessionOptions& options) {
     for (const auto& transport : runtime_->transports()) {
         if (!allowed_.has(transport->kind())) continue;
         info_.address.links[transport->kind()] = transport->addresses();
-        if (transport->kind() != transport::TransportKind::kShm) continue;
+        const bool is_direct = transport->kind() == transport::TransportKind::kShm ||
+                               transport->kind() == transport::TransportKind::kVerbs;
+        if (!is_direct) continue;
         PCCL_ASSIGN_OR_RETURN(auto direct, transport->one_sided());
-        memory_.allow_direct(std::move(direct));
+        memory_.allow_direct(transport->kind(), std::move(direct));
     }
     PCCL_ASSIGN_OR_RETURN(info_.probe, memory_.add_probe());
     return Status::ok();
@@ -85,9 +87,9 @@ std::shared_ptr<Matcher> SessionCore::matcher_locked(const SessionId& peer) {
     if (matcher == nullptr) {
         const auto find_connection = [core = weak_from_this()](
                                          const std::shared_ptr<Connection>& through,
-                                         const abi::MemoryDescriptor& memory) {
+                                         const Plan& plan) {
             const auto alive = core.lock();
-            return alive == nullptr ? Result(through) : alive->connection_into(through, memory);
+            return alive == nullptr ? Result(through) : alive->connection_into(through, plan);
         };
         matcher = std::make_shared<Matcher>(peer, waiter_, find_connection);
         known = matcher;
@@ -126,10 +128,24 @@ Result<SessionId> SessionCore::id_of(const std::string& peer) const {
     return found->id;
 }
 
+/// Returns ok where a direct connection reaches both memories.
+Status SessionCore::check_reach(const Plan& plan) {
+    const ImportedMemory& remote = plan.remote().imported();
+    PCCL_TRY(memory_.check_reach(remote.descriptor));
+    {
+        const std::lock_guard lock(lock_.mutex);
+        const auto peer = peers_.info_of(remote.owner.name, &remote.owner);
+        const bool has_rdma =
+            peer.is_ok() && (*peer)->address.links.contains(transport::TransportKind::kVerbs);
+        if (!has_rdma) return Status::ok();
+    }
+    return memory_.check_rdma(registered(plan.local()).descriptor(), remote.descriptor);
+}
+
 Result<ChosenConnection> SessionCore::connection_for(const Plan& plan) {
     PCCL_TRY(memory_.check_own(&plan.local()));
     const ImportedMemory& remote = plan.remote().imported();
-    return connection_to(remote.owner.name, &remote.owner, memory_.check_reach(remote.descriptor));
+    return connection_to(remote.owner.name, &remote.owner, check_reach(plan));
 }
 
 /// The peer writes into announced memory: its sends use the connection of the receive.
@@ -146,8 +162,8 @@ Result<std::shared_ptr<Connection>> SessionCore::connection_for(const std::strin
 }
 
 Result<std::shared_ptr<Connection>> SessionCore::connection_into(
-    const std::shared_ptr<Connection>& through, const abi::MemoryDescriptor& memory) {
-    const Status reached = through->route().is_direct ? memory_.check_reach(memory) : Status::ok();
+    const std::shared_ptr<Connection>& through, const Plan& plan) {
+    const Status reached = through->route().is_direct ? check_reach(plan) : Status::ok();
     if (reached.is_ok()) return through;
     const SessionId& incarnation = through->peer().id;
     PCCL_ASSIGN_OR_RETURN(ChosenConnection chosen,

@@ -58,7 +58,8 @@ class SessionCore final : public runtime::Participant,
                                                        const MessageArgs& args);
     /// Implements Matcher::FindConnection.
     Result<std::shared_ptr<Connection>> connection_into(const std::shared_ptr<Connection>& through,
-                                                        const abi::MemoryDescriptor& memory);
+                                                        const Plan& plan);
+    [[nodiscard]] Status check_reach(const Plan& plan);
     /// Returns the matcher for that incarnation of a peer.
     std::shared_ptr<Matcher> matcher_for(const SessionId& peer);
     Result<std::shared_ptr<TransferRequest>> begin_transfer(TransferArgs args);
