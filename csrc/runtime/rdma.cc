@@ -18,19 +18,14 @@ Result<std::unique_ptr<transport::RdmaDoctor>> make_rdma_doctor() {
 
 #else
 
-namespace {
-constexpr const char* kLeftOut =
-    "this build of pccl has no RDMA: build it where libibverbs-dev is installed";
-}  // namespace
-
 transport::RdmaReport rdma_report() {
     transport::RdmaReport report;
-    report.failure = kLeftOut;
+    report.failure = kNoRdma;
     return report;
 }
 
 Result<std::unique_ptr<transport::RdmaDoctor>> make_rdma_doctor() {
-    return Status::unavailable(kLeftOut);
+    return Status::unavailable(kNoRdma);
 }
 
 #endif

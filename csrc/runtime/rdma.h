@@ -11,6 +11,10 @@
 
 namespace pccl::runtime {
 
+/// Error of a build without RDMA.
+inline constexpr const char* kNoRdma =
+    "this build of pccl has no RDMA: build it where libibverbs-dev is installed";
+
 /// Looks at libibverbs and the RDMA devices of this machine. What is missing is part of the report.
 [[nodiscard]] PCCL_API transport::RdmaReport rdma_report();
 

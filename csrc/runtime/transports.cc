@@ -12,6 +12,7 @@
 #include "csrc/base/text/listed.h"
 #include "csrc/base/text/text.h"
 #include "csrc/bootstrap/secret_file.h"
+#include "csrc/runtime/rdma.h"
 #include "csrc/transport/control/socket_control_plane.h"
 #include "csrc/transport/shm/shm_transport.h"
 #include "csrc/transport/tcp/tcp_transport.h"
@@ -109,6 +110,16 @@ Status check_named_interfaces(const NetworkOptions& options,
     return control.between_hosts().status().with_context(names);
 }
 
+/// Checks that a build without RDMA is not expected to open a library for it.
+Status check_library_setting([[maybe_unused]] const NetworkOptions& options) {
+#ifndef PCCL_WITH_VERBS
+    if (!process_config().rdma.library.empty() &&
+        is_any_of(options.allowed, PeerDistance::kNetwork))
+        return Status::invalid_argument(concat("PCCL_IBVERBS_LIBRARY: ", kNoRdma));
+#endif
+    return Status::ok();
+}
+
 /// Returns the log level for a missing transport. Hosts without a network are common. A host
 /// without shared memory, or without the devices of PCCL_IB_HCA, is slower than necessary, so that
 /// is logged once as a warning.
@@ -123,6 +134,7 @@ LogLevel level_of_absence(const TransportEntry& entry) {
 
 Result<std::unique_ptr<transport::SocketControlPlane>> make_control(const NetworkOptions& options) {
     PCCL_TRY(check_settings());
+    PCCL_TRY(check_library_setting(options));
     PCCL_ASSIGN_OR_RETURN(const auto job, bootstrap::job_secret(transport::kOnlookers));
     PCCL_ASSIGN_OR_RETURN(auto control,
                           transport::SocketControlPlane::create(

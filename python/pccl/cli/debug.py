@@ -36,7 +36,7 @@ def debug(
         ),
     ] = None,
 ) -> None:
-    """Show which rank is behind in which operation, when a job hangs or failed.
+    """Show which rank of a hung or failed job is behind, and where.
 
     And what sessions wait for. Processes write flight records to the folder PCCL_FLIGHT_DIR when an
     operation fails, and on SIGUSR1.

@@ -37,9 +37,9 @@ def doctor(
 ) -> None:
     """Examine RDMA, step by step until one fails.
 
-    The line of that step names the setting to change. To examine the way between two hosts, run the command with
-    --listen PORT on one of them and with --peer HOST:PORT on the other; both should have the same
-    PCCL_SECRET_FILE. The exit code is 1 if a step failed.
+    The line of that step names the setting to change. To examine the way between two hosts, run the
+    command with --listen PORT on one of them and with --peer HOST:PORT on the other; both should
+    have the same PCCL_SECRET_FILE. The exit code is 1 if a step failed.
     """
     if not rdma:
         raise typer.BadParameter("there is one examination: pass --rdma")

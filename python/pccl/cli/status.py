@@ -33,7 +33,7 @@ def status(
         bool, typer.Option("--json", help="Print one JSON object instead of tables.")
     ] = False,
 ) -> None:
-    """Show which rank of a running job is in which operation, and for which ranks it waits.
+    """Show which rank of a running job waits for which, and where.
 
     The process that is named leads to all others that are in a group with it. They answer while
     their Python hangs. Where the job has a PCCL_SECRET_FILE, so must the caller; a job without one

@@ -137,7 +137,8 @@ def listen(
     end = time.monotonic() + timeout
     refusal = ""
     with _server(port) as server:
-        started(server.getsockname()[1])
+        port = server.getsockname()[1]
+        started(port)
         while (left := end - time.monotonic()) > 0:
             server.settimeout(left)
             try:
