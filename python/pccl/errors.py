@@ -24,7 +24,7 @@ __all__ = [
 
 
 class Error(RuntimeError):
-    """Base class of all errors of PCCL.
+    """Base class of all errors of PCCL but ``pccl.launch.RankError``.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class TimeoutError(Error, builtins.TimeoutError):
 
 
 class MismatchError(Error):
-    """Error of an operation that differs between ranks: correct the program."""
+    """Error of two sides that disagree: correct the program or the setting."""
 
     code = "mismatch"
 

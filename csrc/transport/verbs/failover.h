@@ -2,12 +2,12 @@
 
 // Failover of a link from a lane that has failed to the others, exactly once:
 //
-//     sender                                          receiver
-//       its queue pair of the lane is in ERROR
-//       | -- list of the lane's uncertain pieces ------>  puts its own queue pair into ERROR: no
-//       write |                                                 of the lane can arrive any more;
-//       takes what |                                                 has arrived | <- which of them
-//       have arrived ---------------| | == the others, on other lanes ===============>
+//   1. The sender puts its queue pair of the lane into the state ERROR, and sends the receiver a
+//   list
+//      of the pieces of the lane that may not have arrived.
+//   2. The receiver puts its own queue pair into ERROR: no write of the lane arrives any more. It
+//      takes everything that has arrived, and answers which pieces of the list have.
+//   3. The sender sends the other pieces on other lanes.
 //
 // Both messages are RDMA writes into a mailbox in the page of the other end (link_pages.h), with an
 // immediate, on a lane that works. A receiver that finds a lane broken tells the sender, whose
@@ -39,7 +39,7 @@ struct PostedPiece {
 };
 
 struct FailoverRequest {
-    /// More pieces than a lane has requests are never uncertain.
+    /// At most one uncertain piece for each request of a lane.
     static constexpr std::size_t kMostPieces = 128;
 
     std::uint32_t sequence = 0;

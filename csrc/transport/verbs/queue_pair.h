@@ -88,8 +88,8 @@ class QueuePair {
     QueuePairAddress address_;
 };
 
-/// Returns what a failed completion means, with where to look: "transport retry counter exceeded:
-/// the peer or the path to it is gone".
+/// Returns what a failed completion means, with where to look: "no acknowledgement came:
+/// the peer's process or port, or the path to it, is gone (completion status 12, ...)".
 [[nodiscard]] std::string explain(const WorkCompletion& completion);
 
 }  // namespace pccl::transport::verbs

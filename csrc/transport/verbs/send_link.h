@@ -8,7 +8,8 @@
 //
 // The receiver's ring and this one have the same positions. A position is reused once the receiver
 // has consumed it, which also proves that the write has been delivered: no completion is needed for
-// that, so only every 32nd request has one. Each write with immediate takes one receive request of
+// that. A link of one lane therefore requests one for every 32nd write only; several lanes use them
+// to share the load. Each write with immediate takes one receive request of
 // the receiver. While it has none left, the bytes go without immediate, followed by a write of the
 // end of the stream (TailPage): the sender never waits for the receiver's program.
 #pragma once
@@ -42,7 +43,7 @@ struct SendLinkParts {
     std::array<LinkMemory, kChannels> staging;  // rings
     LinkEnd receiver;
     PeerWatch watch;
-    /// Continues failovers of links of several lanes whose program does not call them any more.
+    /// Completes failovers of links that the program does not call any more.
     std::shared_ptr<Poller> helper;
 };
 
