@@ -341,12 +341,14 @@ def test_strangers_do_not_end_the_wait(greeting: bytes) -> None:
     )
     thread.start()
     assert started.wait(30)
-    with socket.create_connection(("127.0.0.1", ports[0])) as stranger:
-        with contextlib.suppress(OSError):  # a reset, at any of these
-            stranger.sendall(greeting)
-            stranger.shutdown(socket.SHUT_WR)
-            while stranger.recv(4096):
-                pass
+    with (
+        socket.create_connection(("127.0.0.1", ports[0])) as stranger,
+        contextlib.suppress(OSError),  # a reset, at any call
+    ):
+        stranger.sendall(greeting)
+        stranger.shutdown(socket.SHUT_WR)
+        while stranger.recv(4096):
+            pass
     with rdma_channel.connect(f"127.0.0.1:{ports[0]}", b"key", 30) as channel:
         thread.join(30)
         with accepted[0] as other:
