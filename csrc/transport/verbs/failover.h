@@ -10,8 +10,8 @@
 //   3. The sender sends the other pieces on other lanes.
 //
 // Both messages are RDMA writes into a mailbox in the page of the other end (link_pages.h), with an
-// immediate, on a lane that works. A receiver that finds a lane broken tells the sender, whose
-// device would try again for seconds.
+// immediate, on a lane that works. A receiver that finds a lane broken reports it to the sender,
+// whose device would try again for seconds.
 #pragma once
 
 #include <cstdint>

@@ -56,7 +56,8 @@ class VerbsRecvLink final : public RecvLink {
     Status refresh();
     Status take(const WorkCompletion& completion);
     Status take_piece(const WorkCompletion& completion);
-    /// Takes a lane out of use, and tells the sender. An error ends the link: no lane is left.
+    /// Takes a lane out of use, and reports that to the sender. An error ends the link: no lane is
+    /// left.
     Status lose_lane(std::size_t lane, const Status& reason);
     Status look_at_lanes();
     /// Closes the lane that the sender has lost, and returns which pieces have arrived.

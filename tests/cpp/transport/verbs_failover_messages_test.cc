@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/transport/verbs/failover.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "csrc/base/bytes.h"
+#include "csrc/transport/verbs/failover.h"
 #include "tests/cpp/transport/verbs_link_ends.h"
 
 namespace pccl::transport::verbs {
