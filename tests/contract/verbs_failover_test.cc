@@ -33,6 +33,7 @@ class VerbsFailoverTest : public testing::Test {
     static constexpr Secret kSecret{4, 1};
 
     void SetUp() override {
+        link_ = {};  // before the waiters of its processes
         if (fakes::has_real_verbs()) GTEST_SKIP() << "faults are injected into the fake alone";
         const MemberMaker make = [](Waiter& waiter) { return fakes::verbs_member(waiter, {}); };
         for (auto& process : processes_) {

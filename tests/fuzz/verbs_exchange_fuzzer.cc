@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Descriptions of the ends of RDMA links, their messages on a socket, messages about queue pairs of
-// one-sided access, and keys of memory, all from a peer.
+// one-sided access, those of a failover, and keys of memory, all from a peer.
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "csrc/base/unique_fd.h"
+#include "csrc/transport/verbs/failover.h"
 #include "csrc/transport/verbs/link_exchange.h"
 #include "csrc/transport/verbs/memory_key.h"
 #include "csrc/transport/verbs/rma_messages.h"
@@ -34,6 +35,16 @@ void parse_message(std::string_view bytes) {
     if (!message.is_ok()) return;
     require(message->lane < LinkEnd::kMostLanes && message->end.device < LinkEnd::kMostDevices);
     require(RmaMessage::parse(message->serialise()).is_ok());
+}
+
+void parse_failover(std::string_view bytes) {
+    const auto request = FailoverRequest::parse(bytes);
+    if (request.is_ok()) {
+        require(request->pieces.size() <= FailoverRequest::kMostPieces);
+        require(bytes.starts_with(request->serialise()));
+    }
+    const auto answer = FailoverAnswer::parse(bytes);
+    if (answer.is_ok()) require(answer->has_arrived.size() <= FailoverRequest::kMostPieces);
 }
 
 /// Reads bytes that arrive in parts: the result does not depend on where they are cut.
@@ -71,6 +82,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string_view bytes(reinterpret_cast<const char*>(data), size);
     parse_end(bytes);
     parse_message(bytes);
+    parse_failover(bytes);
     read_rdma_key(bytes);
     require(read_in_parts(bytes, 7) == read_in_parts(bytes, 4096));
     return 0;

@@ -3,6 +3,7 @@
 // A peer of an RDMA link that writes any counters into the pages of the link, and any immediates:
 // the link moves no byte beyond its rings, and ends with an error or goes on. Both ends are in this
 // process, on the fake libibverbs, which is in fakes/verbs beside the program.
+#include <endian.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -65,6 +66,7 @@ const std::vector<std::shared_ptr<Port>>& ports() {
         const auto library = program.parent_path() / "fakes/verbs/libibverbs.so.1";
         ::setenv("PCCL_IBVERBS_LIBRARY", library.c_str(), 1);
         ::setenv("FAKE_VERBS_DEVICES", "mlx5_0", 1);
+        ::setenv("FAKE_VERBS_RETRY_MS", "1", 1);
         return choose_ports({.filter = HcaFilter::parse("").value()}, waiter()).value();
     }();
     return chosen;
@@ -201,7 +203,11 @@ void play_receiver(Input& input) {
         }
         ends.carry_on();
     }
-    // The end of the link waits for requests that found no receive.
+    // The end of a link waits for what is not delivered, as long as it has a lane.
+    ends.posted = 0;
+    for (const std::uint32_t lost : {0U, 1U})
+        for (const std::size_t lane : {0U, 1U})
+            ends.write(source, page_range, {0, 0, htobe32(kLaneDown + lost)}, lane);
     for (int i = 0; i < 4; ++i) ends.carry_on();
 }
 

@@ -18,7 +18,7 @@ struct GidChoice {
 };
 
 /// Chooses a GID of a port. On Ethernet: RoCE v2 before v1; then an address in the subnet of one of
-/// `interfaces`, those at which this process listens; then their address family; then IPv4 and
+/// `interfaces`, those at which this process listens; then their address family; then IPv4 before
 /// global IPv6 before link-local addresses; then the lowest index. On InfiniBand: the first.
 /// `index` >= 0 requires that entry. kUnavailable where the port has none.
 [[nodiscard]] Result<GidChoice> choose_gid(const sys::verbs::PortInfo& port,

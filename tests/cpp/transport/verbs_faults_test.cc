@@ -351,7 +351,7 @@ TEST(VerbsSlowReceiverTest, RingsWrapAroundManyTimes) {
     for (const VerbsOptions& options :
          {one_port(), VerbsOptions{.hca = "=mlx5_0,mlx5_1", .queue_pairs = 2}}) {
         VerbsStreamPair pair(options, kManyRanks);
-        constexpr std::size_t kAll = 512 * kMiB;
+        constexpr std::size_t kAll = 256 * kMiB;
         const std::vector<std::byte> source = numbered(2 * kMiB);
         const Bytes all(source);
         std::size_t moved = 0;

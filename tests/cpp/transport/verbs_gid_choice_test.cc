@@ -82,9 +82,10 @@ TEST(GidChoiceTest, TheFamilyOfTheInterfacesComesNext) {
               1);
 }
 
-TEST(GidChoiceTest, WithoutInterfacesLinkLocalComesLastAndTheLowestIndexFirst) {
+TEST(GidChoiceTest, WithoutInterfacesIpv4ComesFirstAndLinkLocalLast) {
     EXPECT_EQ(chosen(kTable), 3);
     EXPECT_EQ(chosen({gid_of(0, "fe80::1"), gid_of(1, "fd00::1")}), 1);
+    EXPECT_EQ(chosen({gid_of(0, "fd00::1"), gid_of(1, "10.0.0.1")}), 1);
     EXPECT_EQ(chosen({gid_of(5, "10.0.0.2"), gid_of(3, "10.0.0.1")}), 3);
     EXPECT_EQ(chosen({gid_of(2, "fe80::2"), gid_of(1, "fe80::1")}), 1);
 }

@@ -26,7 +26,11 @@
 
 namespace pccl::transport::verbs {
 
-inline const bool kUsesFakeVerbs = fakes::use_fake_verbs();
+/// Devices of all tests of this program: the fake reads the variable at its first use.
+inline const bool kUsesFakeVerbs = [] {
+    ::setenv("FAKE_VERBS_DEVICES", "mlx5_0,mlx5_1:2,mlx5_2:down,mlx5_3:ib,rxe0,siw0", 1);
+    return fakes::use_fake_verbs();
+}();
 
 inline VerbsOptions one_port() { return {.hca = "=mlx5_0"}; }
 
