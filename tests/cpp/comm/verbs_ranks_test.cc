@@ -9,6 +9,8 @@
 #include <iostream>
 #include <vector>
 
+#include "csrc/costs/model/link_model.h"
+#include "csrc/transport/verbs/verbs_transport.h"
 #include "tests/cpp/comm/blocks.h"
 #include "tests/cpp/comm/ranks.h"
 #include "tests/fakes/verbs_control.h"
@@ -63,6 +65,13 @@ GroupResources resources_of(int ranks) {
 
 double milliseconds(Duration duration) {
     return std::chrono::duration<double, std::milli>(duration).count();
+}
+
+TEST(VerbsRanksTest, LinksHoldWhatTheSelectorSends) {
+    // The contract of SendLink::capacity(): half a ring (transport/verbs/send_link.cc).
+    for (int ranks = 2; ranks <= 1024; ranks += ranks < 128 ? 1 : 64)
+        EXPECT_GE(transport::verbs::ring_bytes(ranks) / 2, costs::kTcpCapacity)
+            << "in a group of " << ranks << " ranks";
 }
 
 TEST(VerbsRanksTest, ResourcesGrowWithTheTwoPeersOfARing) {

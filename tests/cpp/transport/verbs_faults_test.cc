@@ -17,6 +17,11 @@
 #include "tests/cpp/transport/verbs_links.h"
 #include "tests/fakes/forked_child.h"
 
+#if defined(__SANITIZE_THREAD__)
+// The child that is killed starts threads, after a fork() of a process that has some.
+extern "C" const char* __tsan_default_options() { return "die_after_fork=0"; }
+#endif
+
 namespace pccl::transport::verbs {
 namespace {
 

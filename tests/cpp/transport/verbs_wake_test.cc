@@ -31,6 +31,16 @@ bool asleep_until(Waiter& waiter, const std::function<bool()>& look) {
     return true;
 }
 
+/// Waits until nothing more ends a sleep: sockets that were watched do so once.
+void calm_down(Waiter& waiter) {
+    constexpr Duration kCalm = std::chrono::milliseconds(20);
+    for (bool is_calm = false; !is_calm;) {
+        const Deadline deadline = Deadline::after(kCalm);
+        waiter.sleep(waiter.prepare(), kCalm);
+        is_calm = deadline.passed();
+    }
+}
+
 bool send_asleep(VerbsHost& host, SendLink& link, Bytes bytes) {
     return asleep_until(host.waiter(), [&] {
         const auto sent = link.send(kCollectiveChannel, bytes, Flush::kNow);
@@ -127,6 +137,38 @@ TEST(VerbsWakeTest, ThreadsThatShareACompletionQueueDoNotTakeEachOthersEvents) {
     }
     for (std::thread& thread : threads) thread.join();
     EXPECT_FALSE(is_lost) << "a thread slept though its byte had arrived";
+}
+
+TEST(VerbsWakeTest, AMessageWithoutAReceiveRequestWakesTheReceiver) {
+    VerbsStreamPair pair;
+    const std::byte one{1};
+    const auto send = [&] {
+        ASSERT_EQ(pair.out().send(kCollectiveChannel, {&one, 1}, Flush::kNow).value(), 1U);
+    };
+    // All receive requests that the sender knows of.
+    for (int i = 0; i < 64; ++i) send();
+    fake_verbs_rule held{};
+    held.effect = FAKE_VERBS_STALL;
+    held.opcode = IBV_WR_RDMA_WRITE_WITH_IMM + 1;
+    fakes::FakeVerbsRule rule(held);
+    std::vector<std::byte> received(64);
+    MutableBytes into(received);
+    until([&] {
+        into = into.subspan(pair.in().receive(kCollectiveChannel, into).value());
+        return into.empty();
+    });
+    // The credit for these is on its way when the receiver decides to sleep.
+    calm_down(pair.receiver.waiter());
+    const std::uint32_t ticket = pair.receiver.waiter().prepare();
+    ASSERT_TRUE(pair.in().peek(kCollectiveChannel).value().empty());
+    send();
+    rule.end();
+    // What a caller that has nothing more to send does.
+    until([&] { return pair.out().flush(kCollectiveChannel).value(); });
+    const Deadline deadline = Deadline::after(kForGood);
+    pair.receiver.waiter().sleep(ticket, kForGood);
+    EXPECT_EQ(pair.in().peek(kCollectiveChannel).value().size(), 1U);
+    EXPECT_FALSE(deadline.passed()) << "nothing ended the sleep";
 }
 
 }  // namespace
