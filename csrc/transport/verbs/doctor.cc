@@ -310,7 +310,7 @@ class VerbsDoctor final : public RdmaDoctor {
                        " bytes arrive: ", many.message(),
                        "; raise the MTU of the switches between, or lower that of the network "
                        "interfaces of both hosts"));
-        const Status arrived =
+        Status arrived =
             wait(outgoing, incoming, [&] { return incoming.has_received(); }, deadline);
         if (arrived.is_ok()) return arrived;
         return arrived.with_message(

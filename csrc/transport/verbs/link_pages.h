@@ -35,6 +35,20 @@ struct TailPage {
     std::array<Tail, kChannels> tails;
 };
 
+/// Returns how many bytes a receiver consumes before it returns credit for them: half of a ring of
+/// the usual size, so that eight messages of 64 KiB take one credit; less of a smaller one.
+[[nodiscard]] constexpr std::uint64_t credit_step(std::uint64_t ring_bytes) {
+    return ring_bytes >= 1 * kMiB ? ring_bytes / 2 : ring_bytes / 4;
+}
+/// Returns the bytes that a sender can always have under way (SendLink::capacity()).
+[[nodiscard]] constexpr std::uint64_t capacity_of(std::uint64_t ring_bytes) {
+    return ring_bytes - credit_step(ring_bytes);
+}
+
+/// Receive requests beyond those that the receiver describes: pieces without immediate take them to
+/// end the receiver's sleep, while the credit for the others is under way.
+inline constexpr std::uint32_t kSpareReceives = 16;
+
 /// Layout of the page of either end, which has kPageBytes: the counters that the peer writes; the
 /// peer's message (failover.h); this end's own message, as the source of its write.
 inline constexpr std::size_t kPageBytes = 8192;

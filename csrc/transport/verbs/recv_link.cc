@@ -108,9 +108,9 @@ Status VerbsRecvLink::lose_lane(std::size_t index, const Status& reason) {
 Status VerbsRecvLink::close_lane(std::size_t index) {
     if (std::exchange(is_closed_[index], true)) return Status::ok();
     Status taken;
-    parts_.lanes[index].flush(static_cast<int>(parts_.here.receives),
+    parts_.lanes[index].flush(static_cast<int>(parts_.here.receives + kSpareReceives),
                               [&](const WorkCompletion& completion) {
-                                  if (completion.immediate < kLaneDown && taken.is_ok())
+                                  if (offset_in(completion.immediate) < kLaneDown && taken.is_ok())
                                       taken = take_piece(completion);
                               });
     for (ChannelId channel = 0; channel < kChannels && taken.is_ok(); ++channel)
@@ -189,7 +189,7 @@ Status VerbsRecvLink::malformed(std::string_view what) const {
 
 bool VerbsRecvLink::owes_credit() const {
     for (const Stream& stream : streams_)
-        if (stream.consumed - stream.credited >= ring_bytes() / 2) return true;
+        if (stream.consumed - stream.credited >= credit_step(ring_bytes())) return true;
     for (std::size_t i = 0; i < parts_.lanes.count(); ++i)
         if (reposted_[i] - credited_[i] >= parts_.here.receives / 2) return true;
     return false;

@@ -40,6 +40,8 @@ class RmaMailbox {
    public:
     RmaMailbox(SendLink& out, RecvLink& in) : out_(out), in_(in) {}
 
+    /// Returns whether no more may be added: the peer takes none.
+    [[nodiscard]] bool is_full() const { return unsent_.size() >= kMostUnsent; }
     void add(const RmaMessage& message);
     /// Sends what the stream takes.
     Status send();
@@ -48,6 +50,8 @@ class RmaMailbox {
     Result<std::optional<RmaMessage>> next();
 
    private:
+    static constexpr std::size_t kMostUnsent = 64 * kKiB;
+
     SendLink& out_;
     RecvLink& in_;
     std::vector<std::byte> unsent_;

@@ -283,14 +283,15 @@ Status VerbsPeer::open_lane(std::size_t index) {
 }
 
 Status VerbsPeer::answer_messages() {
-    while (true) {
+    while (!mailbox_.is_full()) {
         PCCL_ASSIGN_OR_RETURN(const auto message, mailbox_.next());
-        if (!message) return Status::ok();
+        if (!message) break;
         if (message->kind == RmaMessage::Kind::kOpen)
             mailbox_.add(open_for_peer(*message));
         else
             PCCL_TRY(take_opened(*message));
     }
+    return Status::ok();
 }
 
 RmaMessage VerbsPeer::open_for_peer(const RmaMessage& request) {

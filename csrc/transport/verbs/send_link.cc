@@ -67,10 +67,7 @@ bool VerbsSendLink::is_delivered() {
     return true;
 }
 
-std::size_t VerbsSendLink::capacity(ChannelId) const {
-    // The receiver returns credit for half a ring at a time.
-    return ring_bytes() / 2;
-}
+std::size_t VerbsSendLink::capacity(ChannelId) const { return capacity_of(ring_bytes()); }
 
 Result<std::size_t> VerbsSendLink::send_gathered(ChannelId channel, std::span<const Bytes> pieces,
                                                  Flush flush) {
@@ -238,7 +235,7 @@ Result<bool> VerbsSendLink::post_tail(ChannelId channel, std::size_t bytes) {
         .remote_addr = tails.address + sizeof(TailPage::Tail) * static_cast<std::size_t>(channel),
         .rkey = tails.keys[key]};
     requests[1].send_flags = IBV_SEND_INLINE;
-    if (has_receive(index)) {  // ends the receiver's sleep
+    if (has_receive(index, kSpareReceives)) {  // ends the receiver's sleep
         requests[1].opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
         requests[1].imm_data = htobe32(kTailImmediate);
         ++immediates_[index];
@@ -269,9 +266,9 @@ std::size_t VerbsSendLink::lane_for_immediate() {
     return best;
 }
 
-bool VerbsSendLink::has_receive(std::size_t lane) const {
+bool VerbsSendLink::has_receive(std::size_t lane, std::uint32_t spare) const {
     const std::uint64_t again = credits().receives[lane].load(std::memory_order_acquire);
-    return immediates_[lane] - again < parts_.receiver.receives;
+    return immediates_[lane] - again < parts_.receiver.receives + spare;
 }
 
 Status VerbsSendLink::poll() {

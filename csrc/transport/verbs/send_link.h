@@ -111,7 +111,7 @@ class VerbsSendLink final : public SendLink {
     /// Returns the least loaded lane that has a slot, and a receive request at the receiver;
     /// Lanes::count(): none.
     [[nodiscard]] std::size_t lane_for_immediate();
-    [[nodiscard]] bool has_receive(std::size_t lane) const;
+    [[nodiscard]] bool has_receive(std::size_t lane, std::uint32_t spare = 0) const;
     [[nodiscard]] bool is_in_tail(ChannelId channel);
     void remember(std::size_t lane, const PostedPiece& piece);
     /// Takes completions of all lanes, and continues failovers. An error ends the link.

@@ -22,7 +22,8 @@ constexpr std::chrono::milliseconds kHelpInterval(20);
 constexpr const char* kLayer = "layer:";
 // Receive requests of each queue pair, at both ends. A receiver's credits take at most 40: 4 for
 // each stream, and 2 for each lane.
-constexpr QueueDepths kDepths{.sends = 128, .receives = 64};
+constexpr std::uint32_t kReceives = 64;
+constexpr QueueDepths kDepths{.sends = 128, .receives = kReceives + kSpareReceives};
 
 std::string name_of(Rank rank, int socket) {
     const auto address = sys::peer_address(socket);
@@ -79,9 +80,12 @@ Status check_receiver(const LinkEnd& end, std::uint32_t wanted) {
 
 std::uint32_t ring_bytes(int group_size) {
     constexpr std::size_t kBudget = 32 * kMiB;  // of the rings of one channel, of all peers
+    // Schedules rely on 257 KiB under way (costs/model/link_model.h).
+    constexpr std::size_t kLeast = 512 * kKiB;
+    static_assert(capacity_of(kLeast) >= 257 * kKiB);
     const std::size_t peers = static_cast<std::size_t>(std::max(group_size - 1, 1));
     return static_cast<std::uint32_t>(
-        std::clamp<std::size_t>(std::bit_floor(kBudget / peers), LinkEnd::kLeastRing, kMiB));
+        std::clamp<std::size_t>(std::bit_floor(kBudget / peers), kLeast, kMiB));
 }
 
 Result<std::unique_ptr<VerbsTransport>> VerbsTransport::create(Waiter& waiter, NetworkSide here,
@@ -167,11 +171,11 @@ class VerbsTransport::VerbsPendingConnect final : public PendingConnect {
                               make_lanes(transport_.ports_, transport_.options_.queue_pairs));
         lanes_ = std::move(lanes);
         PCCL_ASSIGN_OR_RETURN(credits_, make_page(*lanes_, Access::kPeerWrite));
-        const Status sent = send_message(
-            socket_->fd(), LinkEnd{.ring_bytes = ring_bytes(request_.group_size),
-                                   .receives = static_cast<std::uint32_t>(kDepths.receives),
-                                   .memory = {credits_.range()},
-                                   .lanes = lanes_->ends()});
+        const Status sent =
+            send_message(socket_->fd(), LinkEnd{.ring_bytes = ring_bytes(request_.group_size),
+                                                .receives = kReceives,
+                                                .memory = {credits_.range()},
+                                                .lanes = lanes_->ends()});
         return sent.with_peer(request_.destination);
     }
     Result<std::unique_ptr<SendLink>> finish(LinkEnd receiver) {
@@ -280,7 +284,7 @@ Result<bool> VerbsTransport::receive_link(Expected& expected, LinkReceiver& rece
     PCCL_ASSIGN_OR_RETURN(auto tails, make_page(lanes, Access::kPeerWrite));
     PCCL_ASSIGN_OR_RETURN(auto credits, make_page(lanes, Access::kLocal));
     LinkEnd here{.ring_bytes = bytes,
-                 .receives = static_cast<std::uint32_t>(kDepths.receives),
+                 .receives = kReceives,
                  .memory = {rings[0].range(), rings[1].range(), tails.range()},
                  .lanes = lanes.ends()};
     PCCL_TRY(send_message(socket, here));

@@ -90,8 +90,8 @@ class PCCL_API VerbsTransport final : public Transport {
     std::shared_ptr<RmaTransport> one_sided_;  // created on first use; guarded by mutex_
 };
 
-/// Returns the bytes of each ring of a link in a group of so many ranks: a power of two from 64 KiB
-/// to 1 MiB, so that the rings of a rank with links to all stay near 64 MiB.
+/// Returns the bytes of each ring of a link in a group of so many ranks: 512 KiB
+/// to 1 MiB.
 [[nodiscard]] std::uint32_t ring_bytes(int group_size);
 
 }  // namespace pccl::transport::verbs

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "csrc/costs/model/link_model.h"
+#include "csrc/transport/verbs/link_pages.h"
 #include "csrc/transport/verbs/verbs_transport.h"
 #include "tests/cpp/comm/blocks.h"
 #include "tests/cpp/comm/ranks.h"
@@ -68,9 +69,9 @@ double milliseconds(Duration duration) {
 }
 
 TEST(VerbsRanksTest, LinksHoldWhatTheSelectorSends) {
-    // The contract of SendLink::capacity(): half a ring (transport/verbs/send_link.cc).
     for (int ranks = 2; ranks <= 1024; ranks += ranks < 128 ? 1 : 64)
-        EXPECT_GE(transport::verbs::ring_bytes(ranks) / 2, costs::kTcpCapacity)
+        EXPECT_GE(transport::verbs::capacity_of(transport::verbs::ring_bytes(ranks)),
+                  costs::kTcpCapacity)
             << "in a group of " << ranks << " ranks";
 }
 
