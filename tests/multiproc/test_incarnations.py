@@ -260,6 +260,10 @@ def refuse_own_setting(rank: int, size: int, folder: str, odd: int, key: str, va
         os.environ[key] = value  # before the first use of pccl, which reads it once
     import pccl
 
+    # An announcement from before a rank's start would be of an earlier attempt.
+    (Path(folder) / f"started-{rank}").touch()
+    while len(list(Path(folder).glob("started-*"))) < size:
+        time.sleep(0.01)
     with pytest.raises(pccl.Error) as caught:
         pccl.Communicator(
             rank=rank, world_size=size, rendezvous=f"file://{folder}/store", timeout=LIMIT_S

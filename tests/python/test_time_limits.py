@@ -225,6 +225,7 @@ BEHIND = {
     *("Controller.adopt", "DeviceGroup.__init__", "limit_of_timedelta"),
     *("EtcdGateway.put", "EtcdGateway.put_if", "EtcdGateway.renew", "EtcdGateway.revoke"),
     *("held_by", "ask"),
+    *("examine", "listen", "connect"),  # pccl doctor --rdma: tests/python/test_rdma_doctor.py
 }
 # Tried below, or in tests of several processes (test_time_limits.py of tests/multiproc).
 ELSEWHERE = {

@@ -150,7 +150,7 @@ Status Device::describe(const std::string& sysfs_path) {
 }
 
 Result<PortInfo> Device::query_port(int number) const {
-    ibv_port_attr attributes{};
+    auto attributes = zeroed<ibv_port_attr>();
     if (const int failure = read_port(library_, context_.get(), number, attributes); failure != 0)
         return Status::from_errno(failure,
                                   concat("cannot query port ", number, " of ", info_.name));
@@ -226,6 +226,7 @@ Result<std::vector<std::string>> list_device_names() {
     if (devices == nullptr && errno == ENOSYS) return std::vector<std::string>();
     if (devices == nullptr) return Status::from_errno(errno, "cannot list RDMA devices");
     std::vector<std::string> names;
+    names.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) names.emplace_back(library->get_device_name(devices[i]));
     library->free_device_list(devices);
     return names;

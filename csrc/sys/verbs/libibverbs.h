@@ -9,6 +9,7 @@
 
 #include <infiniband/verbs.h>
 
+#include <cstring>
 #include <string>
 
 #include <pccl/status.h>
@@ -28,6 +29,14 @@ namespace pccl::sys::verbs {
 // Functions of newer ones, with the first version that has each: 1.8 (rdma-core 28), 1.12 (34),
 // 1.13 (35).
 #define PCCL_VERBS_OPTIONAL(each) each(reg_mr_iova2) each(reg_dmabuf_mr) each(is_fork_initialized)
+
+/// Returns a structure of zeroes: enumerations in it may have no name for zero, until they are set.
+template <typename Structure>
+[[nodiscard]] Structure zeroed() {
+    Structure structure;  // NOLINT(cppcoreguidelines-pro-type-member-init): by the next line
+    std::memset(&structure, 0, sizeof structure);
+    return structure;
+}
 
 struct Libibverbs {
 #define PCCL_VERBS_FUNCTION(name) decltype(&::ibv_##name) name = nullptr;

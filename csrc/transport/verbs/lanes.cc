@@ -118,6 +118,7 @@ Result<Lanes> Lanes::create(std::span<const std::shared_ptr<Port>> ports, int ea
 
 std::vector<LaneEnd> Lanes::ends() const {
     std::vector<LaneEnd> ends;
+    ends.reserve(lanes_.size());
     for (const Lane& lane : lanes_)
         ends.push_back(
             {.device = static_cast<std::uint8_t>(lane.device()), .pair = lane.pair().address()});

@@ -76,7 +76,7 @@ Status QueuePair::create_pair() {
     int error = 0;
     // Devices differ in the bytes that fit into a request, and refuse more.
     for (std::uint32_t wanted = kInlineBytes; wanted >= kLeastInline && !pair_; wanted /= 2) {
-        ibv_qp_init_attr attributes{};
+        auto attributes = sys::verbs::zeroed<ibv_qp_init_attr>();
         attributes.send_cq = queue->handle();
         attributes.recv_cq = queue->handle();
         attributes.cap.max_send_wr = static_cast<std::uint32_t>(depths_.sends);
@@ -112,7 +112,7 @@ Status QueuePair::initialise() {
     PCCL_TRY(sys::fill_random(
         {reinterpret_cast<std::uint8_t*>(&address_.sequence), sizeof address_.sequence}));
     address_.sequence &= kSequenceMask;
-    ibv_qp_attr attributes{};
+    auto attributes = sys::verbs::zeroed<ibv_qp_attr>();
     attributes.qp_state = IBV_QPS_INIT;
     attributes.port_num = static_cast<std::uint8_t>(port_->info.number);
     attributes.qp_access_flags =
@@ -135,7 +135,7 @@ Status QueuePair::connect(const QueuePairAddress& peer) {
                                           ", the peer's port the other one; choose ports of one "
                                           "network by PCCL_IB_HCA"));
     const Config::Rdma& config = process_config().rdma;
-    ibv_qp_attr attributes{};
+    auto attributes = sys::verbs::zeroed<ibv_qp_attr>();
     attributes.qp_state = IBV_QPS_RTR;
     attributes.path_mtu = static_cast<ibv_mtu>(std::min(peer.mtu, address_.mtu));
     attributes.dest_qp_num = peer.number;
@@ -147,7 +147,7 @@ Status QueuePair::connect(const QueuePairAddress& peer) {
                     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                         IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
                     "RTR"));
-    attributes = {};
+    attributes = sys::verbs::zeroed<ibv_qp_attr>();
     attributes.qp_state = IBV_QPS_RTS;
     attributes.timeout = static_cast<std::uint8_t>(config.ack_timeout);
     attributes.retry_cnt = static_cast<std::uint8_t>(config.retry_count);
@@ -162,7 +162,7 @@ Status QueuePair::connect(const QueuePairAddress& peer) {
 }
 
 void QueuePair::fail() {
-    ibv_qp_attr attributes{};
+    auto attributes = sys::verbs::zeroed<ibv_qp_attr>();
     attributes.qp_state = IBV_QPS_ERR;
     static_cast<void>(modify(attributes, IBV_QP_STATE, "ERROR"));
 }

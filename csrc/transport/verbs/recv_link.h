@@ -36,6 +36,8 @@ class VerbsRecvLink final : public RecvLink {
    public:
     explicit VerbsRecvLink(RecvLinkParts parts) : parts_(std::move(parts)) {}
     ~VerbsRecvLink() override;
+    VerbsRecvLink(const VerbsRecvLink&) = delete;
+    VerbsRecvLink& operator=(const VerbsRecvLink&) = delete;
 
     [[nodiscard]] TransportKind kind() const override { return TransportKind::kVerbs; }
     Result<Bytes> peek(ChannelId channel) override;

@@ -150,7 +150,7 @@ Status VerbsPeer::progress() {
 
 Status VerbsPeer::finish_requests(std::size_t index) {
     RmaLane& lane = lanes_[index];
-    const Status polled = lane.lane->poll([](const WorkCompletion&) {});
+    Status polled = lane.lane->poll([](const WorkCompletion&) {});
     const std::uint64_t end =
         lane.lane->failure() ? lane.lane->failure()->id : lane.lane->completed() + 1;
     for (; lane.first_id < end && !lane.posted.empty(); ++lane.first_id) {
@@ -248,8 +248,7 @@ Status VerbsPeer::post_chain(RmaLane& lane) {
             posted.send_flags |= IBV_SEND_INLINE;
         to.prepare(posted, i + 1 == count);
     }
-    const Status done = to.post(chain.front());
-    if (!done.is_ok()) return done;
+    PCCL_TRY(to.post(chain.front()));
     for (std::size_t i = 0; i < count; ++i) {
         lane.posted.push_back(std::move(waiting_.front()));
         waiting_.pop_front();

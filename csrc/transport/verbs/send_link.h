@@ -51,6 +51,8 @@ class VerbsSendLink final : public SendLink {
    public:
     explicit VerbsSendLink(SendLinkParts parts);
     ~VerbsSendLink() override;
+    VerbsSendLink(const VerbsSendLink&) = delete;
+    VerbsSendLink& operator=(const VerbsSendLink&) = delete;
 
     [[nodiscard]] TransportKind kind() const override { return TransportKind::kVerbs; }
     [[nodiscard]] std::size_t capacity(ChannelId channel) const override;

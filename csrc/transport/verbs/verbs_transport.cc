@@ -69,8 +69,8 @@ Status check_sender(const LinkEnd& end) {
 
 Status check_receiver(const LinkEnd& end, std::uint32_t wanted) {
     const bool has_all = end.memory.size() == kChannels + 1 && end.ring_bytes <= wanted &&
-                         end.memory[0].bytes >= 2 * end.ring_bytes &&
-                         end.memory[1].bytes >= 2 * end.ring_bytes &&
+                         end.memory[0].bytes >= 2 * std::uint64_t{end.ring_bytes} &&
+                         end.memory[1].bytes >= 2 * std::uint64_t{end.ring_bytes} &&
                          end.memory[2].bytes >= kPageBytes;
     if (has_all) return Status::ok();
     return Status::invalid_argument("the receiver of an RDMA link describes no rings");
