@@ -132,6 +132,11 @@ def changed(*path: str | int, value: object) -> str:
         (changed("groups", 0, "size", value=None), "it has no 'size'"),
         (changed("groups", 0, "size", value="two"), "'two'"),
         (changed("groups", 0, "size", value=[2]), "a field has another type"),
+        (changed("groups", 0, "size", value=1e308), "not from 1 to 16777216"),
+        (changed("groups", 0, "size", value=2**40), "its size is 1099511627776, not from 1 to"),
+        (changed("groups", 0, "size", value=0), "its size is 0, not from 1 to 16777216"),
+        (changed("groups", 0, "rank", value=-1), "its rank is -1, not from 0 to"),
+        (changed("entries", 0, "sequence", value=-5), "its sequence is -5, not from 0"),
         (changed("entries", value=7), "a field has another type"),
         (changed("entries", 0, value="x"), "a field has another type"),
         (changed("entries", 0, "issued_ns", value=None), "it has no 'issued_ns'"),
@@ -149,6 +154,21 @@ def test_what_is_no_record_is_refused_in_one_line(
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"pccl: {file} is no flight record: ")
     assert reason in line
+
+
+def test_a_group_of_many_ranks_is_described_in_few_words(tmp_path: Path) -> None:
+    file = tmp_path / "flight-here-1.json"
+    file.write_text(changed("groups", 0, "size", value=1 << 24))
+    done = debug(file)
+    assert done.returncode == 0
+    assert f" and {(1 << 24) - 1 - 64} more;" in " ".join(done.stdout.split())
+    assert len(done.stdout) < 4000
+
+
+def test_names_of_files_change_no_terminal(tmp_path: Path) -> None:
+    error = debug(tmp_path / "a\x1b[31m\u202eb.json").stderr
+    assert "a\\x1b[31m\\u202eb.json: No such file" in error
+    assert "\x1b" not in error
 
 
 def test_bytes_and_files_that_are_not_there(tmp_path: Path) -> None:

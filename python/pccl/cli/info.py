@@ -20,6 +20,8 @@ TRANSPORTS = ("shm", "verbs", "tcp")
 
 EXAMPLES = terminal.examples("pccl info", "pccl info --json")
 
+_PROBE_S = 30.0  # for a process that tries one transport
+
 
 def info(
     as_json: Annotated[
@@ -80,13 +82,17 @@ def _installed(distribution: str) -> str:
 
 def _transport(name: str) -> str:
     """Return whether a process with this transport alone can have a group; otherwise the reason."""
-    done = subprocess.run(
-        own_path.command_for("import pccl; pccl.Communicator()"),
-        env={**os.environ, "PCCL_TRANSPORTS": name},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            own_path.command_for("import pccl; pccl.Communicator()"),
+            env={**os.environ, "PCCL_TRANSPORTS": name},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_PROBE_S,
+        )
+    except subprocess.TimeoutExpired:
+        return f"no answer in {_PROBE_S:.0f} s"
     if done.returncode == 0:
         return "works"
     return (done.stderr.strip().splitlines() or ["no word"])[-1].partition(": ")[2]

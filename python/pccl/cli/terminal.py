@@ -21,8 +21,9 @@ def examples(*lines: str) -> str:
 
 
 def complain(message: str) -> None:
-    """Print one line on stderr."""
-    print(f"pccl: {' '.join(message.split())}", file=sys.stderr)
+    """Print one line on stderr, without characters that change a terminal (of file names)."""
+    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in " ".join(message.split()))
+    print(f"pccl: {shown}", file=sys.stderr)
 
 
 def print_json(result: object) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import typing
 
@@ -23,6 +24,7 @@ __all__ = [
 ]
 
 _FEW = 3
+_MANY = 64  # ranks that a sentence names
 
 
 def flight_record() -> dict[str, typing.Any]:
@@ -137,10 +139,12 @@ def explain(records: Iterable[Record]) -> list[str]:
 
 def _explain_group(name: str, size: int, device: str, ranks: dict[int, Record]) -> str:
     sentences = [f"Group {name} of {size} {'GPUs' if device == 'cuda' else 'ranks'}:"]
-    missing = sorted(set(range(size)) - set(ranks))
-    who = _names(sorted(ranks)) if missing else "all"
-    if missing:
-        sentences.append(f"there is no record of {_names(missing)};")
+    count = size - len(ranks)
+    who = _names(sorted(ranks)) if count > 0 else "all"
+    if count > 0:
+        missing = list(itertools.islice((r for r in range(size) if r not in ranks), _MANY))
+        more = f" and {count - _MANY} more" if count > _MANY else ""
+        sentences.append(f"there is no record of {_names(missing)}{more};")
     sentences.extend(_explain_waits(ranks) or _explain_calls(ranks, who))
     blamed = {op.blamed for r in ranks.values() if (op := r.at(r.called)) and op.blamed is not None}
     if blamed:

@@ -24,6 +24,9 @@ __all__ = ["Records", "find", "load", "load_raw", "parse"]
 
 _VERSION = 1
 _LONGEST_FILE = 64 << 20
+_MOST_RANKS = 1 << 24  # of a group, as the rendezvous has it
+_MOST_OPERATIONS = 1 << 63
+_MOST_BYTES = 1 << 64
 _NAMES = "flight-*.json"  # names of the library's files in PCCL_FLIGHT_DIR
 
 _Json: typing.TypeAlias = dict[str, typing.Any]
@@ -127,6 +130,14 @@ def _parsed(text: bytes) -> _Json:
     return raw
 
 
+def _whole(raw: _Json, key: str, least: int, most: int) -> int:
+    """Return a field that is a whole number in its range; large ones would cost time and memory."""
+    value = int(raw[key])
+    if least <= value <= most:
+        return value
+    raise ValueError(f"its {key} is {value}, not from {least} to {most}")
+
+
 def _records(source: str, raw: _Json) -> list[Record]:
     to_wall_s = raw["wall_ms"] / 1e3 - raw["steady_ns"] / 1e9
     sequences = {entry["ticket"]: entry.get("sequence") for entry in raw["entries"]}
@@ -134,8 +145,8 @@ def _records(source: str, raw: _Json) -> list[Record]:
         Record(
             source=source,
             group=str(group["name"]),
-            rank=int(group["rank"]),
-            size=int(group["size"]),
+            rank=_whole(group, "rank", 0, _MOST_RANKS - 1),
+            size=_whole(group, "size", 1, _MOST_RANKS),
             written_s=raw["wall_ms"] / 1e3,
             operations=tuple(
                 _operation(entry, to_wall_s)
@@ -159,7 +170,8 @@ def _session_records(source: str, raw: _Json) -> list[SessionRecord]:
             events.setdefault(str(event["session"]), []).append(_session_event(event, now))
     for transfer in sessions["transfers"]:
         if transfer["state"] == "posted" and "session" in transfer:
-            text = f"a {transfer['operation']} of {int(transfer['bytes'])} bytes"
+            nbytes = _whole(transfer, "bytes", 0, _MOST_BYTES)
+            text = f"a {transfer['operation']} of {nbytes} bytes"
             under_way.setdefault(str(transfer["session"]), []).append(
                 SessionTransfer(
                     f"{text} with {transfer['peer']}", (now - transfer["posted_ns"]) / 1e9
@@ -182,7 +194,7 @@ def _session_event(event: _Json, now: int) -> SessionEvent:
 
 def _operation(entry: _Json, to_wall_s: float) -> Operation:
     return Operation(
-        sequence=int(entry["sequence"]),
+        sequence=_whole(entry, "sequence", 0, _MOST_OPERATIONS),
         text=str(entry["operation"]),
         state=str(entry["state"]),
         issued_s=entry["issued_ns"] / 1e9 + to_wall_s,

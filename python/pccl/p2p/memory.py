@@ -20,6 +20,7 @@ __all__ = ["Descriptor", "LocalSlice", "Memory", "RemoteMemory", "RemoteSlice", 
 
 def _bounds(key: slice, nbytes: int) -> tuple[int, int]:
     """Return offset and length of a slice, which must lie within the memory (unlike a list's)."""
+    require(key, slice, "key", "a slice such as memory[0:64]")
     if key.step not in {None, 1}:
         raise InvalidArgumentError(f"slices of memory have no step, not {key.step}")
     begin = 0 if key.start is None else key.start

@@ -334,7 +334,7 @@ TEST(VerbsSlowReceiverTest, ASenderNeverWaitsWithinItsCapacity) {
 
 TEST(VerbsSlowReceiverTest, AFullRingTakesNoMoreUntilTheReceiverActs) {
     VerbsStreamPair pair(one_port(), kManyRanks);
-    const std::vector<std::byte> bytes = numbered(256 * kKiB);
+    const std::vector<std::byte> bytes = numbered(1 * kMiB);
     const std::size_t taken = pair.out().send(kCollectiveChannel, bytes, Flush::kNow).value();
     EXPECT_GE(taken, pair.out().capacity(kCollectiveChannel));
     EXPECT_LT(taken, bytes.size());
