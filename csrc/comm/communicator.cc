@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "csrc/comm/communicator.h"
 
+#include <algorithm>
+#include <atomic>
+#include <list>
 #include <utility>
 
 #include "csrc/base/log/log.h"
@@ -16,6 +19,8 @@
 
 namespace pccl::comm {
 namespace {
+
+constexpr int kSurveyedAtOnce = 32;  // ranks
 
 CommunicatorImplOptions without_runtime(CommunicatorImplOptions options) {
     options.runtime.reset();
@@ -173,12 +178,25 @@ Result<RankStatus> CommunicatorImpl::query(Rank rank, Deadline deadline) const {
 Result<std::vector<SurveyedPeer>> CommunicatorImpl::survey(
     std::chrono::milliseconds answer_timeout) const {
     PCCL_TRY(check_process());
-    std::vector<SurveyedPeer> all;
-    all.reserve(static_cast<std::size_t>(size()));
-    for (Rank rank = 0; rank < size(); ++rank)
-        all.push_back(
-            group_->diagnosis().survey().health_of(rank, Deadline::after(answer_timeout)));
-    return all;
+    const PeerSurvey& peers = group_->diagnosis().survey();
+    return run_interruptibly(
+        "pccl-survey", [this] { return group_->check_interrupt(); },
+        [&](const Cancellation& cancellation) -> Result<std::vector<SurveyedPeer>> {
+            std::vector<SurveyedPeer> all(static_cast<std::size_t>(size()));
+            std::atomic<Rank> next{0};
+            const auto query_some = [&] {
+                for (Rank rank = next++; rank < size(); rank = next++)
+                    all[static_cast<std::size_t>(rank)] = peers.health_of(
+                        rank, Deadline::after(answer_timeout).unless(cancellation.is_set()));
+            };
+            // A silent rank takes the whole time, and does not delay the others.
+            std::list<BackgroundThread> helpers;
+            for (int i = 1; i < std::min(size(), kSurveyedAtOnce); ++i)
+                helpers.emplace_back("pccl-survey", query_some);
+            query_some();
+            helpers.clear();
+            return all;
+        });
 }
 
 }  // namespace pccl::comm

@@ -10,7 +10,8 @@ import threading
 import time
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,9 +21,6 @@ import torch.distributed as dist
 from faults import network
 from support.launch import die_with_parent, new_store, not_on_gloo, run_ranks
 from support.stopped import await_stopped
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = [pytest.mark.multiproc, not_on_gloo("has no such thing")]
 
@@ -266,3 +264,41 @@ def requests_fewer_over_numpy(rank: int, world_size: int) -> int | None:
 
 def test_the_last_one_goes_on_over_numpy_too() -> None:
     assert run_ranks(requests_fewer_over_numpy, 2, backend=None) == [None, 1]
+
+
+def interrupt_survey_of_stopped_ranks(rank: int, size: int, folder: str) -> None:
+    import pccl
+
+    comm = pccl.Communicator(
+        rank=rank, world_size=size, rendezvous=f"file://{folder}/store", timeout=60.0
+    )
+    comm.barrier()
+    (Path(folder) / f"pid-{rank}").write_text(str(os.getpid()))
+    done = Path(folder) / "done"
+    if rank > 0:
+        while not done.exists():
+            time.sleep(0.01)
+        return
+    others = []
+    for other in range(1, size):
+        file = Path(folder) / f"pid-{other}"
+        while not file.exists() or not file.read_text():
+            time.sleep(0.01)
+        others.append(int(file.read_text()))
+    for pid in others:
+        os.kill(pid, signal.SIGSTOP)
+        await_stopped(pid)
+    try:
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            comm.health(300.0)
+        # Each takes the whole time, beside the others.
+        assert [peer.state for peer in comm.health(1.0)] == ["here", *["silent"] * (size - 1)]
+    finally:
+        for pid in others:
+            os.kill(pid, signal.SIGCONT)
+        done.touch()
+
+
+def test_ctrl_c_ends_a_survey_of_stopped_ranks(tmp_path: Path) -> None:
+    run_ranks(interrupt_survey_of_stopped_ranks, 3, arguments=(str(tmp_path),), backend=None)
