@@ -283,6 +283,8 @@ def report(machines: list[Machine], in_time: bool, options: argparse.Namespace) 
         note(f"machine {machine.node} {why}; its console:")
         for line in machine.console_lines()[-15:]:
             print(f"    {line}", file=sys.stderr)
+    if not all(machine.killed or machine.has("started") for machine in machines):
+        return CANNOT
     if not in_time:
         return TIMED_OUT
     return max(statuses[1:] or statuses)
