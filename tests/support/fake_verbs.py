@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import pccl
+from pccl import _core
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def library() -> Path:
     """Return the fake of the build that pccl comes from; skip without it."""
-    build = Path(pccl._core.__file__).parents[2]
+    build = Path(_core.__file__).parents[2]
     path = build / "fakes/verbs/libibverbs.so.1"
     if not path.exists():
         pytest.skip(f"{path} is missing: this build has no RDMA (libibverbs-dev)")
