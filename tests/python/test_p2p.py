@@ -296,6 +296,21 @@ def test_faults_are_reported_before_anything_moves(pair):
         b.register(4096)
 
 
+def test_arguments_of_other_types_and_beyond_the_last_address_are_refused(pair):
+    a, b = pair
+    a.load(b.connection_info())
+    memory = a.register(random_bytes(1))
+    with pytest.raises(TypeError, match=r"key is 3 \(int\): it must be a slice"):
+        memory[3]
+    for tag in (None, True, 1.0):
+        with pytest.raises(TypeError, match=f"tag is {tag} .*it must be an int|tag is {tag}: it must"):
+            a.transfer("decode-3").post_send(memory, 0, 1, tag=tag)
+    with pytest.raises(pccl.InvalidArgumentError, match="reach beyond the last address"):
+        a.register((1 << 64) - 8, 64)
+    with pytest.raises((TypeError, pccl.InvalidArgumentError)):
+        a.register(True, 5)
+
+
 def test_deregistered_memory_is_not_touched(pair, transports):
     a, b = pair
     cache = random_bytes(1)

@@ -234,9 +234,13 @@ class Session:
         UnsupportedError
             The memory is on a GPU, and this build or machine has no CUDA.
         """
-        if isinstance(buffer, int):
+        if isinstance(buffer, int) and not isinstance(buffer, bool):
             if nbytes is None or nbytes <= 0 or buffer <= 0:
                 raise InvalidArgumentError("an address comes with nbytes, both more than 0")
+            if buffer + nbytes > 1 << 64:
+                raise InvalidArgumentError(
+                    f"{nbytes} bytes at address {buffer:#x} reach beyond the last address"
+                )
             gpu = gpu_named(device)
             if gpu is None:
                 return Memory(self._core.register_address(buffer, nbytes), self._core)

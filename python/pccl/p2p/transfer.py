@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
-from pccl._internal.arguments import require
+from pccl._internal.arguments import require, require_int
 from pccl.errors import InvalidArgumentError
 from pccl.former_names import method_under_former_name
 from pccl.p2p.memory import Memory, sides_of
@@ -27,6 +27,7 @@ _MOST = 2**64 - 1
 
 
 def _number(what: str, value: int) -> int:
+    require_int(value, what)
     if not 0 <= value <= _MOST:
         raise InvalidArgumentError(f"{what} is 0 to 2**64 - 1, not {value}")
     return value
