@@ -303,7 +303,7 @@ def test_arguments_of_other_types_and_beyond_the_last_address_are_refused(pair):
     with pytest.raises(TypeError, match=r"key is 3 \(int\): it must be a slice"):
         memory[3]
     for tag in (None, True, 1.0):
-        with pytest.raises(TypeError, match=f"tag is {tag} .*it must be an int|tag is {tag}: it must"):
+        with pytest.raises(TypeError, match=f"tag is {tag}.*it must be an int"):
             a.transfer("decode-3").post_send(memory, 0, 1, tag=tag)
     with pytest.raises(pccl.InvalidArgumentError, match="reach beyond the last address"):
         a.register((1 << 64) - 8, 64)
