@@ -81,7 +81,7 @@ class PCCL_API CommunicatorImpl {
     /// See <pccl/communicator.h>.
     [[nodiscard]] Status monitored_barrier(std::chrono::milliseconds timeout, bool wait_all);
 
-    /// Returns the group's workspaces and predefined buffers.
+    /// Returns the group's workspaces.
     [[nodiscard]] MemoryContext& memory() { return memory_; }
     /// Allocates workspace `name` on all ranks and returns this rank's part. memory() can map every
     /// part once it returns. This is a collective: either all ranks allocate, or none does.

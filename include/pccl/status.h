@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Status and Result<T>: the results of every fallible function. No function of the library throws.
+// Status and Result<T>: the results of every fallible function. No function of the library throws,
+// but for access to the value of a failed Result.
 //
 // A code is chosen by the caller's next action, not by the origin of the fault. A Status that
 // blames a peer carries its rank, so that nobody has to parse a message. An ok Status is one null
@@ -37,7 +38,7 @@ enum class StatusCode {
     kUnavailable,        // not here or not now: try elsewhere or later
     kPeerLost,           // a peer died, closed or broke the protocol: shrink or stop
     kTimeout,            // the deadline passed: the message names the missing rank
-    kMismatch,           // two sides disagree (below): correct the program or the setting
+    kMismatch,           // two sides disagree (above): correct the program or the setting
     kAborted,            // abort was called
     kResourceExhausted,  // memory, descriptors, slots: free some or raise the bound
     kInternal,           // a bug of the library
