@@ -169,10 +169,9 @@ Status VerbsRecvLink::take_tail(ChannelId channel) {
     if (end <= stream.arrivals.end()) return Status::ok();
     const std::uint64_t begin = tail.begin.load(std::memory_order_acquire);
     if (begin > end) return Status::ok();  // the end of these bytes is not here yet
-    const std::uint64_t fresh = std::max(begin, stream.arrivals.end());
     // A later piece may have come with its immediate before this end was read.
-    return begin > stream.arrivals.end() ? add(stream, begin, end - begin)
-                                         : add(stream, fresh, end - fresh);
+    const std::uint64_t fresh = std::max(begin, stream.arrivals.end());
+    return add(stream, fresh, end - fresh);
 }
 
 Status VerbsRecvLink::add(Stream& stream, std::uint64_t begin, std::uint64_t bytes) {

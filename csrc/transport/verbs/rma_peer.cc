@@ -73,8 +73,7 @@ VerbsPeer::VerbsPeer(VerbsSendLink& out, VerbsRecvLink& in,
 
 Result<std::shared_ptr<RmaPeerMemory>> VerbsPeer::open(const abi::MemoryDescriptor& memory) {
     PCCL_ASSIGN_OR_RETURN(RemoteKey key, remote_key_of(memory));
-    return std::shared_ptr<RmaPeerMemory>(
-        std::make_shared<VerbsMemory>(std::move(key), memory.bytes));
+    return std::shared_ptr<RmaPeerMemory>(std::make_shared<VerbsMemory>(std::move(key)));
 }
 
 RmaCopied VerbsPeer::copy(RmaPeerMemory&, const RmaCopy&) {

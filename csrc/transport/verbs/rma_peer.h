@@ -31,7 +31,7 @@ namespace pccl::transport::verbs {
 /// Registration of the peer.
 class VerbsMemory final : public RmaPeerMemory {
    public:
-    VerbsMemory(RemoteKey key, std::uint64_t bytes) : key_(std::move(key)), bytes_(bytes) {}
+    explicit VerbsMemory(RemoteKey key) : key_(std::move(key)) {}
 
     [[nodiscard]] bool is_open() const override { return is_open_; }
     [[nodiscard]] bool is_moved_by_device() const override { return true; }
@@ -40,7 +40,6 @@ class VerbsMemory final : public RmaPeerMemory {
 
    private:
     const RemoteKey key_;
-    const std::uint64_t bytes_;
     bool is_open_ = true;
 };
 
