@@ -182,7 +182,7 @@ void parse_rdma(Parser& parser, Config::Rdma& rdma) {
                                   int& target) {
         if (const auto value = parser.number(key, low, high)) target = static_cast<int>(*value);
     };
-    parser.path("PCCL_IBVERBS_LIBRARY", rdma.library);
+    parser.path("PCCL_IBVERBS_LIBRARY", rdma.ibverbs_file);
     parser.text("PCCL_IB_HCA", "=^,:_-. ",
                 "use device names such as mlx5, =mlx5_0:1,mlx5_1:1 or ^mlx5_3", rdma.hca);
     number("PCCL_IB_GID_INDEX", -1, 1023, rdma.gid_index);

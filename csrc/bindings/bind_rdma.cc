@@ -74,7 +74,7 @@ py::dict rdma_report() {
         return runtime::rdma_report();
     }();
     py::dict fields;
-    fields["library"] = report.library;
+    fields["library"] = report.ibverbs_path;
     fields["version"] = report.version;
     py::list devices;
     for (const transport::RdmaDevice& device : report.devices) devices.append(to_dict(device));

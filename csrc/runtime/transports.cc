@@ -113,7 +113,7 @@ Status check_named_interfaces(const NetworkOptions& options,
 /// Checks that a build without RDMA is not expected to open a library for it.
 Status check_library_setting([[maybe_unused]] const NetworkOptions& options) {
 #ifndef PCCL_WITH_VERBS
-    if (!process_config().rdma.library.empty() &&
+    if (!process_config().rdma.ibverbs_file.empty() &&
         is_any_of(options.allowed, PeerDistance::kNetwork))
         return Status::invalid_argument(concat("PCCL_IBVERBS_LIBRARY: ", kNoRdma));
 #endif

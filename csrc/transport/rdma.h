@@ -45,8 +45,8 @@ struct RdmaDevice {
 };
 
 struct RdmaReport {
-    std::string library;  // path of libibverbs; empty: none
-    std::string version;  // of rdma-core; empty: unknown
+    std::string ibverbs_path;  // path of libibverbs; empty: none
+    std::string version;       // of rdma-core; empty: unknown
     std::vector<RdmaDevice> devices;
     std::string failure;  // why the list of devices is empty or has no choices
 };

@@ -49,7 +49,7 @@ def test_a_missing_transport_is_shown_with_the_reason() -> None:
 def test_rdma_devices_are_shown_with_why_they_are_used_or_not(tmp_path: Path) -> None:
     devices = "mlx5_0:2:speed=edr:mtu=2048,mlx5_1:down,mlx5_2:ib:speed=ndr,rxe0,siw0"
     found = info(**fake_verbs.environment(tmp_path, FAKE_VERBS_DEVICES=devices))
-    assert found["RDMA"] == str(fake_verbs.library().resolve())
+    assert found["RDMA"] == str(fake_verbs.shared_object().resolve())
     facts = "ACTIVE, Ethernet, 100 Gb/s, MTU 2048"
     for number in (1, 2):
         row = found[f"RDMA mlx5_0:{number}"]

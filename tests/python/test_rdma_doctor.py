@@ -114,7 +114,7 @@ def test_a_sound_port_passes_every_step(tmp_path: Path) -> None:
     alone = {"connection": "skipped", "reach": "skipped", "write": "skipped"}
     assert outcomes == {**dict.fromkeys(rdma_doctor.STEPS, "ok"), **alone}
     said = texts(found)
-    assert said["library"] == str(fake_verbs.library().resolve())
+    assert said["library"] == str(fake_verbs.shared_object().resolve())
     assert said["device"] == "mlx5_0"
     assert said["port"] == "mlx5_0:1, Ethernet, ACTIVE, 100 Gb/s"
     assert said["gid"].startswith("index 3 of 4, 10.77.0.1 (RoCE v2, ")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def library() -> Path:
+def shared_object() -> Path:
     """Return the fake of the build that pccl comes from; skip without it."""
     build = Path(_core.__file__).parents[2]
     path = build / "fakes/verbs/libibverbs.so.1"
@@ -26,7 +26,7 @@ def library() -> Path:
 def environment(fabric: Path, **settings: str) -> Mapping[str, str]:
     """Return variables by which a process uses the fake, and takes part in a fabric."""
     return {
-        "PCCL_IBVERBS_LIBRARY": str(library()),
+        "PCCL_IBVERBS_LIBRARY": str(shared_object()),
         "FAKE_VERBS_FABRIC": str(fabric),
         **settings,
     }

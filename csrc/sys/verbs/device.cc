@@ -217,7 +217,7 @@ std::vector<AsyncEvent> Device::take_events() {
 
 Result<std::vector<std::string>> list_device_names() {
     // Most machines have no device: their processes need not open the library.
-    const bool is_named = !process_config().rdma.library.empty();
+    const bool is_named = !process_config().rdma.ibverbs_file.empty();
     if (!is_named && !exists("/sys/class/infiniband")) return std::vector<std::string>();
     PCCL_ASSIGN_OR_RETURN(const Libibverbs* const library, libibverbs());
     int count = 0;

@@ -30,7 +30,7 @@ class Device {
 
     /// Returns the state of the device and its ports when it was opened.
     [[nodiscard]] const DeviceInfo& info() const { return info_; }
-    [[nodiscard]] const Libibverbs& library() const { return library_; }
+    [[nodiscard]] const Libibverbs& verbs() const { return library_; }
     [[nodiscard]] ibv_context* context() const { return context_.get(); }
     /// Returns a descriptor that is readable when next_event() has an event.
     [[nodiscard]] int event_fd() const { return context_->async_fd; }

@@ -10,7 +10,7 @@ namespace pccl::sys::verbs {
 
 Result<bool> takes_dmabuf(const std::string& device) {
     PCCL_ASSIGN_OR_RETURN(const auto opened, Device::open(device));
-    const Libibverbs& library = opened->library();
+    const Libibverbs& library = opened->verbs();
     if (library.reg_dmabuf_mr == nullptr) return false;
     PCCL_ASSIGN_OR_RETURN(const auto domain,
                           own(library.alloc_pd(opened->context()), library.dealloc_pd,

@@ -65,7 +65,7 @@ Result<const Libibverbs*> open_named(const std::string& name) {
 }
 
 Result<const Libibverbs*> open_library() {
-    const std::string& chosen = process_config().rdma.library;
+    const std::string& chosen = process_config().rdma.ibverbs_file;
     if (chosen.empty()) return open_named("libibverbs.so.1");
     auto opened = open_named(chosen);
     if (opened.is_ok()) return opened;

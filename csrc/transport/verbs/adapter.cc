@@ -41,7 +41,7 @@ bool is_fatal(ibv_event_type type) {
 
 Result<std::shared_ptr<Adapter>> Adapter::open(const std::string& name, Waiter& waiter) {
     PCCL_ASSIGN_OR_RETURN(auto device, sys::verbs::Device::open(name));
-    const sys::verbs::Libibverbs& library = device->library();
+    const sys::verbs::Libibverbs& library = device->verbs();
     ibv_context* const context = device->context();
     std::shared_ptr<Adapter> adapter(new Adapter(std::move(device), waiter), LeaveToParent());
     PCCL_ASSIGN_OR_RETURN(adapter->domain_,
@@ -58,7 +58,7 @@ Adapter::~Adapter() {
 }
 
 Result<MemoryRegion> Adapter::add(std::span<std::byte> memory, Access access) const {
-    const sys::verbs::Libibverbs& library = device_->library();
+    const sys::verbs::Libibverbs& library = device_->verbs();
     ibv_mr* const region = library.reg_mr(domain_.get(), memory.data(), memory.size(),
                                           static_cast<int>(flags_of(access)));
     if (region == nullptr) return registration_error(errno, memory.size());

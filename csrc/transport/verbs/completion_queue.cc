@@ -43,7 +43,7 @@ bool CompletionInbox::pop(WorkCompletion& completion) {
 
 Result<std::unique_ptr<CompletionQueue>> CompletionQueue::create(const sys::verbs::Device& device,
                                                                  int entries, Waiter& waiter) {
-    const sys::verbs::Libibverbs& library = device.library();
+    const sys::verbs::Libibverbs& library = device.verbs();
     std::unique_ptr<CompletionQueue> made(new CompletionQueue(device, waiter));
     const std::string of_device = concat(" of the RDMA device ", device.info().name);
     PCCL_ASSIGN_OR_RETURN(
@@ -67,7 +67,7 @@ CompletionQueue::~CompletionQueue() {
     if (!is_watched_) return;
     waiter_.remove(*this);
     waiter_.unwatch(channel_->fd);
-    if (events_ > 0) device_.library().ack_cq_events(queue_.get(), static_cast<unsigned>(events_));
+    if (events_ > 0) device_.verbs().ack_cq_events(queue_.get(), static_cast<unsigned>(events_));
 }
 
 bool CompletionQueue::reserve(int entries) {
@@ -127,13 +127,13 @@ void CompletionQueue::drain_events() {
     ibv_cq* queue = nullptr;
     void* context = nullptr;
     const std::uint64_t before = events_;
-    while (device_.library().get_cq_event(channel_.get(), &queue, &context) == 0) ++events_;
+    while (device_.verbs().get_cq_event(channel_.get(), &queue, &context) == 0) ++events_;
     // The event may be for another thread, which has not begun its sleep yet and then would find
     // the descriptor of the channel without events.
     if (events_ > before) waiter_.wake();
     // Acknowledging takes a lock of the library.
     if (events_ < kMostUnacknowledged) return;
-    device_.library().ack_cq_events(queue_.get(), static_cast<unsigned>(std::exchange(events_, 0)));
+    device_.verbs().ack_cq_events(queue_.get(), static_cast<unsigned>(std::exchange(events_, 0)));
 }
 
 void CompletionQueue::before_sleep() {

@@ -70,7 +70,7 @@ Result<std::unique_ptr<QueuePair>> QueuePair::create(std::shared_ptr<Port> port,
 
 Status QueuePair::create_pair() {
     Adapter& adapter = *port_->adapter;
-    const sys::verbs::Libibverbs& library = adapter.device().library();
+    const sys::verbs::Libibverbs& library = adapter.device().verbs();
     const int requests = depths_.sends + depths_.receives;
     PCCL_ASSIGN_OR_RETURN(CompletionQueue* const queue, adapter.queue_for(requests));
     int error = 0;
@@ -168,7 +168,7 @@ void QueuePair::fail() {
 }
 
 Status QueuePair::modify(ibv_qp_attr& attributes, int mask, const char* step) const {
-    const int error = port_->adapter->device().library().modify_qp(pair_.get(), &attributes, mask);
+    const int error = port_->adapter->device().verbs().modify_qp(pair_.get(), &attributes, mask);
     if (error == 0) return Status::ok();
     const Status failure = Status::from_errno(
         error, concat("cannot move a queue pair of ", port_->name(), " (GID index ",

@@ -52,7 +52,7 @@ RdmaReport make_rdma_report() {
         report.failure = library.status().message();
         return report;
     }
-    report.library = (*library)->path;
+    report.ibverbs_path = (*library)->path;
     report.version = (*library)->version;
     const auto names = sys::verbs::list_device_names();
     if (!names.is_ok() || names->empty()) {

@@ -82,7 +82,7 @@ TEST(ConfigTest, ReadsEveryKey) {
 
 TEST(ConfigTest, ReadsTheSettingsOfRdma) {
     const Config::Rdma usual = parse({}).config.rdma;
-    EXPECT_EQ(usual.library, "");
+    EXPECT_EQ(usual.ibverbs_file, "");
     EXPECT_EQ(usual.hca, "");
     EXPECT_EQ(usual.gid_index, -1);
     EXPECT_EQ(usual.traffic_class, 0);
@@ -100,7 +100,7 @@ TEST(ConfigTest, ReadsTheSettingsOfRdma) {
                                  {"PCCL_IB_QPS", "8"}});
     EXPECT_THAT(parsed.config.unusable, IsEmpty());
     const Config::Rdma& rdma = parsed.config.rdma;
-    EXPECT_EQ(rdma.library, "/opt/rdma core/libibverbs.so.1");
+    EXPECT_EQ(rdma.ibverbs_file, "/opt/rdma core/libibverbs.so.1");
     EXPECT_EQ(rdma.hca, "=mlx5_0:1,mlx5_1");
     EXPECT_EQ(rdma.gid_index, 3);
     EXPECT_EQ(rdma.traffic_class, 106);

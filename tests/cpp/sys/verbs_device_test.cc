@@ -76,7 +76,7 @@ TEST(VerbsDeviceTest, AllDevicesAreListed) {
 TEST(VerbsDeviceTest, LimitsAreThoseOfTheLibrary) {
     const auto device = Device::open("mlx5_0").value();
     ibv_device_attr attributes{};
-    ASSERT_EQ(device->library().query_device(device->context(), &attributes), 0);
+    ASSERT_EQ(device->verbs().query_device(device->context(), &attributes), 0);
     const DeviceInfo& info = device->info();
     EXPECT_EQ(info.max_queue_pairs, attributes.max_qp);
     EXPECT_EQ(info.max_registrations, attributes.max_mr);
@@ -162,7 +162,7 @@ TEST(VerbsDeviceTest, EventsOfPortsHaveTheirNumber) {
 
 TEST(VerbsHandleTest, AChildOfForkDestroysNothing) {
     const auto device = Device::open("mlx5_0").value();
-    const Libibverbs& library = device->library();
+    const Libibverbs& library = device->verbs();
     auto domain = std::make_unique<Handle<ibv_pd>>(
         own(library.alloc_pd(device->context()), library.dealloc_pd, "no domain").value());
     fakes::ForkedChild child([&] {
