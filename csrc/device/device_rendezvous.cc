@@ -9,6 +9,7 @@
 #include "csrc/base/ids.h"
 #include "csrc/base/log/log.h"
 #include "csrc/base/text/text.h"
+#include "csrc/bootstrap/rendezvous/bounded_store.h"
 #include "csrc/sys/host.h"
 
 namespace pccl::device {
@@ -47,6 +48,15 @@ Deadline deadline_of(const DeviceRendezvous::RendezvousOptions& options) {
     return deadline.unless(options.cancellation->is_set());
 }
 
+DeviceRendezvous::RendezvousOptions with_bounded_store(
+    DeviceRendezvous::RendezvousOptions options) {
+    if (options.store == nullptr) return options;
+    const auto store = std::make_shared<bootstrap::BoundedStore>(options.store, options.timeout);
+    store->limit(deadline_of(options));
+    options.store = store;
+    return options;
+}
+
 }  // namespace
 
 Status check(const DeviceRendezvous::RendezvousOptions& options) {
@@ -60,7 +70,7 @@ Status check(const DeviceRendezvous::RendezvousOptions& options) {
 }
 
 DeviceRendezvous::DeviceRendezvous(RendezvousOptions options)
-    : options_(std::move(options)), deadline_(deadline_of(options_)) {}
+    : options_(with_bounded_store(std::move(options))), deadline_(deadline_of(options_)) {}
 
 bool DeviceRendezvous::is_cancelled() const {
     return options_.cancellation != nullptr && options_.cancellation->is_set().load();

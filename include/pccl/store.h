@@ -27,7 +27,9 @@ enum class StoreContent {
     kAny,   // for groups, which separate their incarnations
 };
 
-/// Shared dictionary. Keys have at most 256 bytes, values at most 64 KiB. Not thread-safe.
+/// Shared dictionary. Keys have at most 256 bytes, values at most 64 KiB. Not thread-safe: one call
+/// at a time, from any thread. A group makes each call on a thread of its own, which it abandons
+/// where the call does not return in time.
 class Store {
    public:
     virtual ~Store() = default;

@@ -147,11 +147,24 @@ def few_descriptors(room: int) -> Iterator[int]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (usual, most))
 
 
-def at_rest(usual: int) -> int:
-    """What a group had open is closed again, also by the thread that accepts links."""
-    found = settled(descriptors, usual)
-    assert found <= usual
+def descriptors_at_rest() -> int:
+    """Return the number of open descriptors once it has not changed for a while."""
+    found, since = descriptors(), time.monotonic()
+    while time.monotonic() - since < 0.5:
+        time.sleep(0.01)
+        if (now := descriptors()) != found:
+            found, since = now, time.monotonic()
     return found
+
+
+def check_at_rest(usual: int) -> None:
+    """Check that a group's descriptors are closed, also by the thread that accepts links.
+
+    That thread may have closed its reserve for a peer, and then has one fewer for a while.
+    """
+    found = settled(descriptors, usual)
+    names = [os.readlink(each) for each in Path("/proc/self/fd").iterdir() if each.is_symlink()]
+    assert found <= usual, (found, usual, sorted(names))
 
 
 def meet(what: str) -> None:
@@ -177,9 +190,9 @@ def descriptors_run_out(rank: int, world_size: int, rooms: Sequence[int]) -> Non
 
     use_a_new_group()
     meet("begun")
-    usual = descriptors()  # and what is still to be closed of that group
+    usual = descriptors_at_rest()
     for short, room in itertools.product(range(world_size), rooms):
-        usual = at_rest(usual)
+        check_at_rest(usual)
         with contextlib.ExitStack() as stack:
             limit = stack.enter_context(few_descriptors(room)) if rank == short else 0
             begun = time.monotonic()

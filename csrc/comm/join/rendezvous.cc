@@ -97,9 +97,16 @@ Rendezvous::Rendezvous(CommunicatorImplOptions options, const Cancellation& canc
       notice_(options_) {
     if (options_.algorithm.empty()) options_.algorithm = process_config().algorithm;
     if (options_.base_store == nullptr) options_.base_store = options_.store;
+    if (options_.store == nullptr) return;
+    bounded_store_ = std::make_shared<bootstrap::BoundedStore>(options_.store, options_.timeout);
+    bounded_store_->limit(rendezvous_.deadline);
+    options_.store = bounded_store_;
 }
 
-Rendezvous::~Rendezvous() { leave_group(); }
+Rendezvous::~Rendezvous() {
+    leave_group();
+    if (bounded_store_ != nullptr) bounded_store_->limit(Deadline::never());
+}
 
 void Rendezvous::leave_group() {
     const std::shared_ptr<Group> group = std::exchange(group_, nullptr);

@@ -16,6 +16,7 @@
 #include "csrc/base/threads/interruptible.h"
 #include "csrc/bootstrap/incarnation.h"
 #include "csrc/bootstrap/layout.h"
+#include "csrc/bootstrap/rendezvous/bounded_store.h"
 #include "csrc/bootstrap/rendezvous_context.h"
 #include "csrc/bootstrap/roster.h"
 #include "csrc/capsule/capsule.h"
@@ -111,6 +112,9 @@ class Rendezvous {
     CommunicatorImplOptions options_;
     const Cancellation& cancellation_;
     bootstrap::RendezvousContext rendezvous_;
+    /// Ends its calls at the deadline of the rendezvous while that lasts; null: one rank
+    /// without a store.
+    std::shared_ptr<bootstrap::BoundedStore> bounded_store_;
     JoinNotice notice_;
     bootstrap::Announcement own_;
     /// Set by announce() when there are several ranks.

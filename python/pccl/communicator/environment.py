@@ -5,11 +5,15 @@ from __future__ import annotations
 
 import datetime
 import os
+import queue
+import threading
 import typing
 
-from pccl.errors import InvalidArgumentError
+from pccl.errors import InvalidArgumentError, UnavailableError
 
 if typing.TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pccl._core import _Store
 
 # Variables with the number of processes of a launcher and the rank, and the launcher's name.
@@ -20,6 +24,7 @@ LAUNCHERS = (
 )
 NAMES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 HIGHEST_PORT = 65535
+GRACE_S = 1.0  # for the error that torch raises at the deadline
 
 
 def place(rank: int | None, world_size: int | None) -> tuple[int, int]:
@@ -63,9 +68,35 @@ def _store_of_agent(address: str, port: int, timeout: float) -> _Store:
 
     dist: typing.Any = torch.distributed  # its stores are hidden from type checkers
     limit = datetime.timedelta(seconds=timeout)
-    store = dist.TCPStore(address, port, is_master=False, timeout=limit, wait_for_workers=False)
-    part: _Store = dist.PrefixStore("pccl", store)
-    return part
+
+    def connect() -> _Store:
+        store = dist.TCPStore(address, port, is_master=False, timeout=limit, wait_for_workers=False)
+        part: _Store = dist.PrefixStore("pccl", store)
+        return part
+
+    return _within(timeout, connect, f"the store of torchrun's agent at {address}:{port}")
+
+
+def _within(timeout: float, connect: Callable[[], _Store], what: str) -> _Store:
+    """Return the store, or raise where the server accepts the connection and does not answer."""
+    done: queue.SimpleQueue[_Store | BaseException] = queue.SimpleQueue()
+
+    def work() -> None:
+        try:
+            done.put(connect())
+        except BaseException as error:  # the caller's thread raises it
+            done.put(error)
+
+    threading.Thread(target=work, name="pccl-store", daemon=True).start()
+    try:
+        found = done.get(timeout=min(timeout + GRACE_S, threading.TIMEOUT_MAX))
+    except queue.Empty:
+        raise UnavailableError(
+            f"{what} did not answer within {timeout:g} s; is its process stopped?"
+        ) from None
+    if isinstance(found, BaseException):
+        raise found
+    return found
 
 
 def _advice(size: str, rank: str) -> str:
