@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import copy
+import itertools
 import json
 import subprocess
 import sys
@@ -11,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import pccl
-from pccl.diagnostics import chakra
+from pccl.diagnostics import chakra, flight, flight_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 VARINT, BYTES = 0, 2
@@ -232,3 +234,83 @@ def test_flight_records_have_fields_of_what_was_called() -> None:
 def test_two_records_of_one_rank_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="two records are of rank 1"):
         chakra.write([RECORD, RECORD], tmp_path)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Return the path of every field, at any depth."""
+    parts = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, part in parts:
+        yield (*path, key)
+        if isinstance(part, dict | list):
+            yield from places(part, (*path, key))
+
+
+OTHER_VALUES: list[Any] = [
+    None,
+    "x",
+    "\ud800",
+    "",
+    -1,
+    1 << 70,
+    1.5,
+    1e308,
+    float("nan"),
+    True,
+    [],
+    {},
+    [[]],
+    [None],
+    {"id": 1},
+]
+
+
+SESSIONS = {
+    "events": [
+        {"session": "s", "event": "lost", "at_ns": 1, "peer": "p", "text": "ended", "times": 2}
+    ],
+    "transfers": [
+        {
+            "number": 1,
+            "session": "s",
+            "peer": "p",
+            "operation": "read",
+            "bytes": 4096,
+            "state": "posted",
+            "posted_ns": 17,
+            "ended_ns": None,
+        }
+    ],
+}
+WAITS = [{"operation": "all_reduce #1", "ticket": 1, "peer": 2, "seconds": 1.5}]
+
+
+def readings(file: Path) -> Iterator[Callable[[], object]]:
+    """Return what `pccl debug` does with a file."""
+    yield lambda: flight.explain(flight_files.load(file).groups)
+    yield lambda: flight.explain_sessions(flight_files.load(file).sessions)
+    yield lambda: chakra.write([flight_files.load_raw(file)], file.parent / "traces")
+
+
+def test_a_field_of_any_other_value_is_read_or_refused_in_one_line(tmp_path: Path) -> None:
+    """Records may come from other machines, and from files that somebody has changed."""
+    record: dict[str, Any] = copy.deepcopy(RECORD) | {"sessions": SESSIONS}
+    record["groups"][0]["waits"] = WAITS
+    file = tmp_path / "flight-here-0.json"
+    file.write_text(json.dumps(record))
+    for read in readings(file):
+        read()
+    refused = 0
+    for path, value in itertools.product(places(record), OTHER_VALUES):
+        changed = copy.deepcopy(record)
+        part = changed
+        for step in path[:-1]:
+            part = part[step]
+        part[path[-1]] = value
+        file.write_text(json.dumps(changed))
+        for read in readings(file):
+            try:
+                read()
+            except ValueError as error:
+                refused += 1
+                assert "\n" not in str(error), (path, value)
+    assert refused > 100

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import typing
 
+from pccl.diagnostics.flight_files import MOST_RANKS, errors_of_fields
+
 if typing.TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
@@ -48,17 +50,18 @@ def write(records: Iterable[_Json], folder: Path) -> list[Path]:
     Raises
     ------
     ValueError
-        A record has no group or lacks a field, or two records have the same rank.
+        A record has no group, a field is missing or malformed, or two records have the same rank.
     OSError
         A file cannot be written.
     """
     traces: dict[int, bytes] = {}
     for record in records:
         try:
-            rank, trace = _rank_of(record), trace_of(record)
-        except KeyError as error:
+            with errors_of_fields():
+                rank, trace = _rank_of(record), trace_of(record)
+        except ValueError as error:
             raise ValueError(
-                f"a flight record has no {error}: an earlier release wrote it"
+                f"no trace of a flight record: {error} (earlier releases wrote fewer fields)"
             ) from None
         if rank in traces:
             raise ValueError(f"two records are of rank {rank}: give those of one run")
@@ -134,8 +137,17 @@ class _Nodes:
 def _rank_of(record: _Json) -> int:
     """Return the rank of a process in its job, from its first group."""
     for group in record["groups"]:
-        return int(group["global_ranks"][group["rank"]])
-    raise ValueError("a flight record has no group: its process has no rank")
+        return _global_rank(group, group["rank"])
+    raise ValueError("it has no group: its process has no rank")
+
+
+def _global_rank(group: _Json, rank: int) -> int:
+    if rank < 0:
+        raise IndexError
+    found = int(group["global_ranks"][rank])
+    if 0 <= found < MOST_RANKS:
+        return found
+    raise ValueError(f"its global rank is not from 0 to {MOST_RANKS - 1}")
 
 
 def _node_type(kind: str) -> int:
@@ -144,14 +156,14 @@ def _node_type(kind: str) -> int:
 
 def _communication(entry: _Json, group: _Json) -> bytes:
     """Return the attributes of an operation, named as in Chakra's converters and ASTRA-sim."""
-    own = group["global_ranks"][group["rank"]]
+    own = _global_rank(group, group["rank"])
     parts = {
         "is_cpu_op": _flag(27, group["device"] == "cpu"),
         "pg_name": _text(29, group["name"]),
         "comm_size": _integer(9, _bytes_of(entry, group["size"])),
     }
     if entry["kind"] in ("send", "receive"):
-        peer = group["global_ranks"][entry["peer"]] if entry["peer"] >= 0 else 0
+        peer = _global_rank(group, entry["peer"]) if entry["peer"] >= 0 else 0
         source, target = (own, peer) if entry["kind"] == "send" else (peer, own)
         parts |= {
             "comm_src": _integer(7, source),
@@ -161,7 +173,7 @@ def _communication(entry: _Json, group: _Json) -> bytes:
     else:
         parts["comm_type"] = _integer(9, COLLECTIVES[entry["kind"]])
         if "root" in entry:
-            parts["root_rank"] = _integer(7, group["global_ranks"][entry["root"]])
+            parts["root_rank"] = _integer(7, _global_rank(group, entry["root"]))
     return b"".join(_attribute(10, name, value) for name, value in parts.items())
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import typing
 
@@ -17,14 +18,14 @@ from pccl.diagnostics.flight import (
 )
 
 if typing.TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-__all__ = ["Records", "find", "load", "load_raw", "parse"]
+__all__ = ["MOST_RANKS", "Records", "errors_of_fields", "find", "load", "load_raw", "parse"]
 
 _VERSION = 1
 _LONGEST_FILE = 64 << 20
-_MOST_RANKS = 1 << 24  # of a group, as the rendezvous has it
+MOST_RANKS = 1 << 24  # of a group, as the rendezvous has it
 _MOST_OPERATIONS = 1 << 63
 _MOST_BYTES = 1 << 64
 _NAMES = "flight-*.json"  # names of the library's files in PCCL_FLIGHT_DIR
@@ -104,11 +105,21 @@ def parse(source: str, text: bytes) -> Records:
     ValueError
         The text is not a flight record; the message contains the reason.
     """
-    try:
+    with errors_of_fields():
         raw = _parsed(text)
         return Records(_records(source, raw), _session_records(source, raw))
+
+
+@contextlib.contextmanager
+def errors_of_fields() -> Iterator[None]:
+    """Turn the exceptions that fields of other types and values cause into a ValueError."""
+    try:
+        yield
+        return
     except KeyError as error:
         reason = f"it has no {error}"
+    except IndexError:
+        reason = "it has a rank that its group does not have"
     except (AttributeError, OverflowError, TypeError) as error:
         reason = f"a field has another type than in docs/reference/failure.md ({error})"
     except RecursionError:
@@ -145,8 +156,8 @@ def _records(source: str, raw: _Json) -> list[Record]:
         Record(
             source=source,
             group=str(group["name"]),
-            rank=_whole(group, "rank", 0, _MOST_RANKS - 1),
-            size=_whole(group, "size", 1, _MOST_RANKS),
+            rank=_whole(group, "rank", 0, MOST_RANKS - 1),
+            size=_whole(group, "size", 1, MOST_RANKS),
             written_s=raw["wall_ms"] / 1e3,
             operations=tuple(
                 _operation(entry, to_wall_s)
