@@ -67,7 +67,18 @@ Result<std::optional<sys::Address>> AddressTrial::advance() {
         if (!candidate.has_failed()) start += kHeadStart;
     }
     if (may_be_found(waited)) return std::optional<sys::Address>();
+    return cause();
+}
+
+/// Returns why the trial has failed. A shortage of this process tells nothing about the peer.
+Status AddressTrial::cause() const {
+    const auto lacks = [](const Candidate& candidate) {
+        return candidate.failure.code() == StatusCode::kResourceExhausted;
+    };
     const Rank peer = options_.request.destination;
+    if (const auto own = std::ranges::find_if(candidates_, lacks); own != candidates_.end())
+        return own->failure.with_message(
+            concat("cannot look for ", peer_name(peer), ": ", own->failure.message()));
     return Status::peer_lost(
         peer, concat(peer_name(peer), " is at none of its addresses: ", describe(), kHowToChoose));
 }

@@ -35,7 +35,8 @@ class PCCL_API AddressTrial {
 
     /// Returns the first address at which the peer has proven itself; nullopt until then.
     /// kPeerLost, with the outcome at each address, once all have failed, or once one has failed
-    /// and no kernel has answered at the others for kSilence. Does not block.
+    /// and no kernel has answered at the others for kSilence. kResourceExhausted instead where this
+    /// process cannot try an address, for example without descriptors. Does not block.
     Result<std::optional<sys::Address>> advance();
     /// Delay from the start of one attempt to the next; the next starts at once if the attempt
     /// fails.
@@ -62,6 +63,7 @@ class PCCL_API AddressTrial {
     [[nodiscard]] bool may_be_found(Duration waited) const;
     /// Returns "10.0.0.1:4000, through eth0: Connection refused; 10.1.0.1:4001, through eth1: no
     /// answer".
+    [[nodiscard]] Status cause() const;
     [[nodiscard]] std::string describe() const;
 
     const AddressTrialOptions options_;

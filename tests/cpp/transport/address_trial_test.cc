@@ -3,10 +3,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <string>
 #include <vector>
 
+#include "csrc/base/scope_exit.h"
 #include "csrc/base/text/text.h"
 #include "csrc/transport/control/control_plane.h"
 #include "tests/cpp/transport/control_visitors.h"
@@ -51,6 +53,30 @@ TEST(SocketControlPlaneTest, FindsTheAddressAtWhichAPeerProvesItself) {
                                            Deadline::after(std::chrono::milliseconds(50)))
                             .status();
     EXPECT_EQ(late.code(), StatusCode::kTimeout);
+}
+
+TEST(SocketControlPlaneTest, AShortageHereTellsNothingAboutAPeer) {
+    const auto control = make({.interface = "127.0.0.0/8"});
+    const FarProcess far;
+    const std::string right = far.address().doors.back();
+    ControlAddress peer = far.address();
+    peer.host = "elsewhere, looked for without descriptors";
+    const auto find = [&] {
+        return control->find_address(peer, {right, "127.0.0.1:1"}, kRequest, kSecret,
+                                     test_deadline());
+    };
+    {
+        rlimit usual{};
+        ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &usual), 0);
+        const rlimit none{.rlim_cur = 0, .rlim_max = usual.rlim_max};
+        ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+        const ScopeExit lifted([&] { ::setrlimit(RLIMIT_NOFILE, &usual); });
+        const Status status = find().status();
+        EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+        EXPECT_THAT(status.message(), HasSubstr("cannot look for rank"));
+        EXPECT_THAT(status.message(), HasSubstr("Too many open files"));
+    }
+    EXPECT_EQ(find().value(), right);
 }
 
 }  // namespace
