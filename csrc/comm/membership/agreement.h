@@ -45,7 +45,7 @@ struct AgreementOptions {
     std::vector<Rank> staying{};   // ranks of the old group, in order; `self` is one of them
     std::vector<Rank> left_out{};  // the other ranks
     std::string terms{};           // settings of the smaller group that must be equal on all ranks
-    Ask query{};                   // requests a rank's status in the old group
+    StatusQuery query{};           // requests a rank's status in the old group
     /// Publishes the status that this rank answers from now on.
     std::function<void(const Shrinking&)> publish{};
     std::function<Status()> interrupted{};  // called between requests; may be empty

@@ -115,7 +115,7 @@ std::vector<Prediction> Predictor::predict(const Signature& call, std::string_vi
 
 const std::vector<Prediction>& Predictor::predict_about(const Signature& call,
                                                         std::string_view wanted) {
-    Asked requested(about(call), wanted);
+    CallKey requested(about(call), wanted);
     if (const auto known = ways_.find(requested); known != ways_.end()) return known->second;
     if (ways_.size() >= kMostWaysKept) ways_.clear();
     std::vector<Prediction> ways = predict(requested.first, wanted);

@@ -339,9 +339,9 @@ Result<bool> Connection::receive_message() {
 }
 
 ControlReceiver& Connection::receiver_of(const ControlMessage& message) const {
-    const bool is_of_inquiry = std::holds_alternative<Asked>(message) ||
+    const bool is_of_inquiry = std::holds_alternative<Query>(message) ||
                                std::holds_alternative<Ping>(message) ||
-                               std::holds_alternative<Answered>(message);
+                               std::holds_alternative<Reply>(message);
     return is_of_inquiry ? *parts_.inquiries : *parts_.receiver;
 }
 
