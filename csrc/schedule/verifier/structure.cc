@@ -56,7 +56,7 @@ class StepCheck {
         return fault(place_, step_, what...);
     }
 
-    [[nodiscard]] Status check_port(const char* name, const Port& port, bool wanted) const {
+    [[nodiscard]] Status check_port(const char* name, const PeerPort& port, bool wanted) const {
         if (port.is_used() != wanted) {
             return wrong("this action ", wanted ? "needs" : "has no", " peer '", name, "'");
         }
