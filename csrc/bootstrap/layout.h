@@ -26,7 +26,7 @@ class Layout {
     /// Returns the ranks by position; neighbours are adjacent.
     [[nodiscard]] const std::vector<Rank>& order() const { return order_; }
     /// Returns the number of parallel rings.
-    [[nodiscard]] int lanes() const { return lanes_; }
+    [[nodiscard]] int ring_count() const { return ring_count_; }
     /// Returns null where nothing is known except that all ranks share a host.
     [[nodiscard]] const topo::JobLinks* links() const { return links_ ? &*links_ : nullptr; }
     [[nodiscard]] bool is_on_one_host() const;
@@ -41,7 +41,7 @@ class Layout {
     Layout() = default;
 
     std::vector<Rank> order_;
-    int lanes_ = 1;
+    int ring_count_ = 1;
     std::optional<topo::JobLinks> links_;
     std::string job_;
 };

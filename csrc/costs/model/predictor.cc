@@ -285,7 +285,7 @@ std::string Predictor::why_not(const Signature& call, std::string_view wanted) c
 schedule::Shape Predictor::shape_for(const ScheduleSource& source, Rank root,
                                      int aggregation) const {
     schedule::Shape shape = schedule::least_shape(source, ranks_, root);
-    if (source.runs_side_by_side) shape.chunks *= layout_->lanes();
+    if (source.runs_side_by_side) shape.chunks *= layout_->ring_count();
     shape.aggregation = aggregation;
     return shape;
 }
