@@ -36,14 +36,14 @@ py::dict times_of(const Event& event) {
 
 }  // namespace
 
-void Discarded::put(HeldBuffers& held) {
+void DeferredReleases::put(HeldBuffers& held) {
     const std::lock_guard lock(mutex_);
     // Set first: a thread that finds the buffers already taken then finds them here.
     has_any_.store(true);
     if (BuffersPtr left = held.take()) buffers_.push_back(std::move(left));
 }
 
-void Discarded::clear() {
+void DeferredReleases::clear() {
     if (!has_any_.load()) return;
     std::vector<BuffersPtr> buffers;  // destroyed after the lock is released
     const std::lock_guard lock(mutex_);
@@ -52,9 +52,9 @@ void Discarded::clear() {
 }
 
 std::shared_ptr<HeldBuffers> hold_until_done(const Event& event, BuffersPtr buffers,
-                                             std::shared_ptr<Discarded> discarded) {
-    auto held = std::make_shared<HeldBuffers>(std::move(buffers), std::move(discarded));
-    event.on_done([held](const Status&) { held->discard(); });
+                                             std::shared_ptr<DeferredReleases> deferred) {
+    auto held = std::make_shared<HeldBuffers>(std::move(buffers), std::move(deferred));
+    event.on_done([held](const Status&) { held->release_later(); });
     return held;
 }
 

@@ -375,7 +375,7 @@ void ClusterContext::take_over(const Goal& goal, const Report& report) {
     }
     if (report.ending != Ending::kSwitched) return;
     for (const auto& each : switches_) each->prove(goal.to.at(each->name()));
-    for (const Commanded& each : goal.commanded) each.who->discard(each.commands);
+    for (const Commanded& each : goal.commanded) each.who->drop_commands(each.commands);
     if (!report.members.empty()) ++generation_;
     current_ = goal.phase;
     if (current_.empty()) current_ = phase_with(goal.to);

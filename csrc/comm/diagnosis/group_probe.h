@@ -33,7 +33,7 @@ class DiagnosedGroupProbe final : public GroupProbe {
     [[nodiscard]] bool has_called(std::uint64_t sequence) const override {
         return subject_.group.sequence() >= sequence;
     }
-    void fail(const Status& why) override { subject_.group.end(why); }
+    void end(const Status& why) override { subject_.group.end(why); }
 
     /// Follows the chain of waits in this group from `rank`, which has not joined another one:
     /// kTimeout names the last rank of the chain, kPeerLost one that has left.
