@@ -19,8 +19,6 @@
 namespace pccl::costs {
 namespace {
 
-namespace fs = std::filesystem;
-
 using ::testing::HasSubstr;
 
 class HostWays : public ::testing::Test {
@@ -31,7 +29,7 @@ class HostWays : public ::testing::Test {
         config_.cache_folder = name;
         listener_ = std::move(sys::listen_on(sys::Address::parse("127.0.0.1:0").value()).value());
     }
-    void TearDown() override { fs::remove_all(config_.cache_folder); }
+    void TearDown() override { std::filesystem::remove_all(config_.cache_folder); }
 
     /// To a process that answers, if it `answers`.
     SoughtWay sought(bool answers = true) {
@@ -67,7 +65,8 @@ class HostWays : public ::testing::Test {
         return {};
     }
     void write(const std::string& text) const {
-        fs::create_directories(fs::path(ways_path(config_)).parent_path());
+        std::filesystem::create_directories(
+            std::filesystem::path(ways_path(config_)).parent_path());
         std::ofstream(ways_path(config_)) << text;
     }
     [[nodiscard]] std::string read() const {
@@ -132,7 +131,7 @@ TEST_F(HostWays, FromAClockThatWasSetBackSinceAreTimedAnew) {
 
 TEST_F(HostWays, InAFileThatOthersMayWriteAreNone) {
     write("host-a host-b 700 3 0.5 0 " + now_in_utc() + " node7\n");
-    fs::permissions(ways_path(config_), fs::perms::all);
+    std::filesystem::permissions(ways_path(config_), std::filesystem::perms::all);
     EXPECT_NE(found(sought()).round, 700e-6);
 }
 
