@@ -13,7 +13,6 @@
 #include "csrc/comm/group/group.h"
 #include "csrc/comm/join/join_options.h"
 #include "csrc/comm/membership/agreement.h"
-#include "csrc/comm/membership/quorum.h"
 #include "csrc/runtime/runtime.h"
 
 namespace pccl::comm {

@@ -29,10 +29,13 @@
 
 #include <functional>
 #include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <pccl/deadline.h>
+#include <pccl/status.h>
 #include "csrc/bootstrap/roster.h"
 #include "csrc/comm/diagnosis/shrinking.h"
 #include "csrc/comm/diagnosis/wait_for_graph.h"
@@ -110,5 +113,12 @@ class PCCL_API Agreement {
     /// Calls of all remaining ranks, which the pact includes.
     std::map<Rank, Shrinking::Call> calls_;
 };
+
+/// Checks that the remaining ranks `staying`, in order, may continue a group of `size` ranks.
+/// Returns kUnavailable naming the missing ranks if they are fewer than `least`. Without `least`,
+/// more than half of the group must remain, or half with its rank 0. At most one side of a
+/// partitioned group may thus continue.
+[[nodiscard]] PCCL_API Status check_quorum(int size, std::span<const Rank> staying,
+                                           std::optional<int> least);
 
 }  // namespace pccl::comm
