@@ -5,7 +5,7 @@
 
 #include "csrc/base/log/log.h"
 #include "csrc/base/text/text.h"
-#include "csrc/cluster/audit_events.h"
+#include "csrc/cluster/audit_log.h"
 #include "csrc/cluster/file/cluster_file.h"
 #include "csrc/cluster/model/name.h"
 #include "csrc/sys/sysfs/file.h"
