@@ -3,7 +3,7 @@
 
 #include <bit>
 
-#include "csrc/base/index.h"
+#include "csrc/base/ids.h"
 
 namespace pccl::device {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "csrc/base/index.h"
+#include "csrc/base/ids.h"
 #include "csrc/base/text/text.h"
 #include "csrc/collective/algorithm_list.h"
 #include "csrc/collective/geometry.h"

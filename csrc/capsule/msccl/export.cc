@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "csrc/base/ids.h"
-#include "csrc/base/index.h"
 #include "csrc/base/text/text.h"
 #include "csrc/capsule/msccl/algo.h"
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "csrc/base/index.h"
+#include "csrc/base/ids.h"
 #include "csrc/base/text/text.h"
 #include "csrc/schedule/simulator/clockwork.h"
 #include "csrc/schedule/simulator/live_chunks.h"

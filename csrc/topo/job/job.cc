@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "csrc/base/index.h"
+#include "csrc/base/ids.h"
 #include "csrc/base/text/digest.h"
 #include "csrc/base/text/text.h"
 #include "csrc/topo/detect/detect.h"
