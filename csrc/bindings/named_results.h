@@ -6,7 +6,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include "csrc/bootstrap/links_counted_on.h"
+#include "csrc/bootstrap/layout.h"
 
 namespace pccl::bindings {
 

@@ -23,7 +23,7 @@
 #include <pccl/collective.h>
 #include <pccl/store.h>
 #include "csrc/base/threads/interruptible.h"
-#include "csrc/bootstrap/links_counted_on.h"
+#include "csrc/bootstrap/layout.h"
 #include "csrc/capsule/capsule_file.h"
 #include "csrc/collective/collective.h"
 #include "csrc/collective/prediction.h"
