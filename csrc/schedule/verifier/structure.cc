@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/schedule/verifier/structure.h"
-
 #include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "csrc/schedule/verifier/checks.h"
 #include "csrc/schedule/verifier/fault.h"
 #include "csrc/schedule/verifier/operands.h"
 
