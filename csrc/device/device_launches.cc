@@ -11,7 +11,7 @@
 #include "csrc/collective/algorithm_list.h"
 #include "csrc/collective/geometry.h"
 #include "csrc/device/device_group.h"
-#include "csrc/device/launch/launch_fingerprint.h"
+#include "csrc/device/launch/lowering.h"
 
 namespace pccl::device {
 namespace {
