@@ -3,13 +3,20 @@
 // Bindings of Event, the result of asynchronous operations.
 
 #include <pybind11/stl.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 #include "csrc/base/text/text.h"
+#include "csrc/base/unique_fd.h"
 #include "csrc/bindings/bind.h"
-#include "csrc/bindings/done_queue.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/event.h"
 #include "csrc/bindings/seconds.h"
@@ -19,6 +26,46 @@ namespace pccl::bindings {
 namespace py = pybind11;
 
 namespace {
+
+/// Queue of finished operations, for a Python thread that runs users' callbacks. A thread that
+/// finishes an operation must not take the GIL, and so cannot call Python.
+class DoneQueue {
+   public:
+    DoneQueue();
+
+    /// Returns an eventfd, which is readable while numbers are queued. The queue owns it.
+    [[nodiscard]] int descriptor() const { return fd_.get(); }
+    /// Queues a number. Thread-safe; does not require the GIL.
+    void put(std::uint64_t number);
+    /// Returns all numbers since the last call, in order of arrival.
+    [[nodiscard]] std::vector<std::uint64_t> take();
+
+   private:
+    const UniqueFd fd_;
+    std::mutex mutex_;
+    std::vector<std::uint64_t> numbers_;  // guarded by mutex_
+};
+
+DoneQueue::DoneQueue() : fd_(::eventfd(0, EFD_CLOEXEC)) {
+    if (!fd_.is_open())
+        throw_status(Status(StatusCode::kResourceExhausted,
+                            concat("no descriptor for callbacks: ", std::strerror(errno))));
+}
+
+void DoneQueue::put(std::uint64_t number) {
+    {
+        const std::lock_guard lock(mutex_);
+        numbers_.push_back(number);
+    }
+    constexpr std::uint64_t kOne = 1;
+    // The write blocks only at 2^64 - 2 pending numbers.
+    static_cast<void>(::write(fd_.get(), &kOne, sizeof kOne));
+}
+
+std::vector<std::uint64_t> DoneQueue::take() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(numbers_, {});
+}
 
 double seconds_of(TimePoint point) {
     return std::chrono::duration<double>(point.time_since_epoch()).count();

@@ -57,6 +57,8 @@ class PCCL_API AuditLog {
     std::deque<std::string> kept_;
 };
 
+// Events, as JSON:
+
 /// Returns the event that begins a transaction. It is written before any request to a switch, so
 /// that the log contains it after a crash.
 [[nodiscard]] std::string beginning_json(const std::string& from, const std::string& to,

@@ -16,11 +16,12 @@
 // has once confirmed to exclude.
 //
 // Why at most one side of a partitioned group continues: lists hold more than half of the group, or
-// half with its rank 0 (quorum.h), so any two lists share a rank, and by the rule above one is a
-// part of the other. Ranks that continue with the longer list, because they did not detect that the
-// others gave up on it, are fewer than half of it. They cannot get further: neither an operation
-// nor another shrink succeeds. (Dynamic linear voting: Jajodia and Mutchler, "Dynamic voting
-// algorithms for maintaining the consistency of a replicated database", ACM TODS 15(2), 1990.)
+// half with its rank 0 (check_quorum), so any two lists share a rank, and by the rule above one is
+// a part of the other. Ranks that continue with the longer list, because they did not detect that
+// the others gave up on it, are fewer than half of it. They cannot get further: neither an
+// operation nor another shrink succeeds. (Dynamic linear voting: Jajodia and Mutchler, "Dynamic
+// voting algorithms for maintaining the consistency of a replicated database", ACM TODS 15(2),
+// 1990.)
 //
 // One case remains, which no protocol can rule out (two generals): a rank dies or is disconnected
 // after it has confirmed. The others may continue with it, and detect its loss at their next

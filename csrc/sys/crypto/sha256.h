@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// SHA-256 (FIPS 180-4), which distinguishes files of any origin.
+// SHA-256 (FIPS 180-4), which distinguishes files of any origin, its HMAC for handshakes, and
+// random bytes for secrets, from OpenSSL's libcrypto.
 #pragma once
 
 #include <array>
