@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/topo/machine/sanity.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "csrc/base/text/text.h"
+#include "csrc/topo/machine/completion.h"
 #include "csrc/topo/machine/rates.h"
 #include "csrc/topo/machine/warning.h"
 
