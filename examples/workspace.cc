@@ -36,7 +36,7 @@ Status pass_to_the_right(int rank, int size, const std::string& rendezvous) {
     PCCL_ASSIGN_OR_RETURN(const auto comm,
                           Communicator::create({.rank = rank, .size = size, .store = store}));
     PCCL_ASSIGN_OR_RETURN(const auto mine,
-                          comm->get_operator_space("halo", kCount * sizeof(float)));
+                          comm->allocate_on_all_ranks("halo", kCount * sizeof(float)));
     PCCL_ASSIGN_OR_RETURN(const auto right, comm->map_remote("halo", (rank + 1) % size));
     floats(right)[kCount - 1] = static_cast<float>(rank + 1);
     PCCL_TRY(comm->barrier());

@@ -78,7 +78,7 @@ Result<std::vector<Command>> Cluster::commands(const std::string& of_switch) con
 
 Status Cluster::discard_commands(const std::string& of_switch) {
     PCCL_ASSIGN_OR_RETURN(Switch* const found, context_->switch_called(of_switch));
-    found->discard();
+    found->drop_commands();
     return Status::ok();
 }
 

@@ -116,10 +116,10 @@ Status Communicator::monitored_barrier(std::chrono::milliseconds timeout, bool w
     return group_->monitored_barrier(timeout, wait_all);
 }
 
-Result<std::span<std::byte>> Communicator::get_operator_space(const std::string& name,
-                                                              std::size_t bytes,
-                                                              OptionalTimeout limit) {
-    return group_->get_operator_space(name, bytes, limit);
+Result<std::span<std::byte>> Communicator::allocate_on_all_ranks(const std::string& name,
+                                                                 std::size_t bytes,
+                                                                 OptionalTimeout limit) {
+    return group_->allocate_on_all_ranks(name, bytes, limit);
 }
 
 Result<std::span<std::byte>> Communicator::allocate_workspace(const std::string& name,

@@ -16,4 +16,6 @@ inline constexpr std::size_t kCacheLine = 64;
 inline constexpr std::size_t kKiB = 1024;
 inline constexpr std::size_t kMiB = 1024 * kKiB;
 
+constexpr std::size_t at(int id) { return static_cast<std::size_t>(id); }
+
 }  // namespace pccl

@@ -3,13 +3,20 @@
 // Bindings of Event, the result of asynchronous operations.
 
 #include <pybind11/stl.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 #include "csrc/base/text/text.h"
+#include "csrc/base/unique_fd.h"
 #include "csrc/bindings/bind.h"
-#include "csrc/bindings/done_queue.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/event.h"
 #include "csrc/bindings/seconds.h"
@@ -19,6 +26,46 @@ namespace pccl::bindings {
 namespace py = pybind11;
 
 namespace {
+
+/// Queue of finished operations, for a Python thread that runs users' callbacks. A thread that
+/// finishes an operation must not take the GIL, and so cannot call Python.
+class DoneQueue {
+   public:
+    DoneQueue();
+
+    /// Returns an eventfd, which is readable while numbers are queued. The queue owns it.
+    [[nodiscard]] int descriptor() const { return fd_.get(); }
+    /// Queues a number. Thread-safe; does not require the GIL.
+    void put(std::uint64_t number);
+    /// Returns all numbers since the last call, in order of arrival.
+    [[nodiscard]] std::vector<std::uint64_t> take();
+
+   private:
+    const UniqueFd fd_;
+    std::mutex mutex_;
+    std::vector<std::uint64_t> numbers_;  // guarded by mutex_
+};
+
+DoneQueue::DoneQueue() : fd_(::eventfd(0, EFD_CLOEXEC)) {
+    if (!fd_.is_open())
+        throw_status(Status(StatusCode::kResourceExhausted,
+                            concat("no descriptor for callbacks: ", std::strerror(errno))));
+}
+
+void DoneQueue::put(std::uint64_t number) {
+    {
+        const std::lock_guard lock(mutex_);
+        numbers_.push_back(number);
+    }
+    constexpr std::uint64_t kOne = 1;
+    // The write blocks only at 2^64 - 2 pending numbers.
+    static_cast<void>(::write(fd_.get(), &kOne, sizeof kOne));
+}
+
+std::vector<std::uint64_t> DoneQueue::take() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(numbers_, {});
+}
 
 double seconds_of(TimePoint point) {
     return std::chrono::duration<double>(point.time_since_epoch()).count();
@@ -36,14 +83,14 @@ py::dict times_of(const Event& event) {
 
 }  // namespace
 
-void Discarded::put(HeldBuffers& held) {
+void DeferredReleases::put(HeldBuffers& held) {
     const std::lock_guard lock(mutex_);
     // Set first: a thread that finds the buffers already taken then finds them here.
     has_any_.store(true);
     if (BuffersPtr left = held.take()) buffers_.push_back(std::move(left));
 }
 
-void Discarded::clear() {
+void DeferredReleases::clear() {
     if (!has_any_.load()) return;
     std::vector<BuffersPtr> buffers;  // destroyed after the lock is released
     const std::lock_guard lock(mutex_);
@@ -52,9 +99,9 @@ void Discarded::clear() {
 }
 
 std::shared_ptr<HeldBuffers> hold_until_done(const Event& event, BuffersPtr buffers,
-                                             std::shared_ptr<Discarded> discarded) {
-    auto held = std::make_shared<HeldBuffers>(std::move(buffers), std::move(discarded));
-    event.on_done([held](const Status&) { held->discard(); });
+                                             std::shared_ptr<DeferredReleases> deferred) {
+    auto held = std::make_shared<HeldBuffers>(std::move(buffers), std::move(deferred));
+    event.on_done([held](const Status&) { held->release_later(); });
     return held;
 }
 

@@ -116,7 +116,7 @@ void bind_job(extension::Module& module) {
         .def_property_readonly("rails", &JobTopology::rails)
         .def_property_readonly("warnings", &JobTopology::warnings)
         .def_property_readonly("links", &links_of)
-        .def_property_readonly("lanes", &JobTopology::lanes)
+        .def_property_readonly("lanes", &JobTopology::ring_count)
         .def_property_readonly("digest", &JobTopology::digest)
         .def_property_readonly("is_uniform", &JobTopology::is_uniform)
         .def("order",

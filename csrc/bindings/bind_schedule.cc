@@ -51,7 +51,7 @@ py::dict verify(const Schedule& schedule, bool in_place) {
     return facts;
 }
 
-py::object port(const py::module_& steps, const schedule::Port& port) {
+py::object port(const py::module_& steps, const schedule::PeerPort& port) {
     if (!port.is_used()) return py::none();
     return steps.attr("Port")(port.peer, port.channel);
 }

@@ -22,7 +22,7 @@ class HeldBuffers;
 
 /// Buffers of finished operations, until a thread with the GIL releases them. The thread that
 /// finishes an operation must not take the GIL.
-class Discarded {
+class DeferredReleases {
    public:
     /// Takes over the buffers that are still held. Thread-safe.
     void put(HeldBuffers& held);
@@ -39,8 +39,8 @@ class Discarded {
 /// Buffers of one operation, until one thread takes them.
 class HeldBuffers {
    public:
-    HeldBuffers(BuffersPtr buffers, std::shared_ptr<Discarded> discarded)
-        : buffers_(buffers.release()), discarded_(std::move(discarded)) {}
+    HeldBuffers(BuffersPtr buffers, std::shared_ptr<DeferredReleases> deferred)
+        : buffers_(buffers.release()), deferred_(std::move(deferred)) {}
     ~HeldBuffers() { static_cast<void>(take()); }
     HeldBuffers(const HeldBuffers&) = delete;
     HeldBuffers& operator=(const HeldBuffers&) = delete;
@@ -48,20 +48,20 @@ class HeldBuffers {
     [[nodiscard]] BuffersPtr take() { return BuffersPtr(buffers_.exchange(nullptr)); }
     /// Releases the buffers, wherever they are, once the operation is done. Requires the GIL.
     void release() {
-        if (take() == nullptr) discarded_->clear();
+        if (take() == nullptr) deferred_->clear();
     }
     /// Passes the buffers on once the operation is done. Thread-safe.
-    void discard() { discarded_->put(*this); }
+    void release_later() { deferred_->put(*this); }
 
    private:
     std::atomic<Buffers*> buffers_;
-    const std::shared_ptr<Discarded> discarded_;
+    const std::shared_ptr<DeferredReleases> deferred_;
 };
 
 /// Keeps `buffers` until `event` is done, and then until they are released, at the latest by the
-/// next call that clears `discarded`.
+/// next call that clears `deferred`.
 std::shared_ptr<HeldBuffers> hold_until_done(const Event& event, BuffersPtr buffers,
-                                             std::shared_ptr<Discarded> discarded);
+                                             std::shared_ptr<DeferredReleases> deferred);
 
 /// Waits without the GIL, in slices, so that Ctrl-C works. Returns the operation's outcome, or
 /// kTimeout after `seconds`.

@@ -6,7 +6,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include "csrc/bootstrap/links_counted_on.h"
+#include "csrc/bootstrap/layout.h"
 
 namespace pccl::bindings {
 
@@ -17,8 +17,8 @@ pybind11::object named_result(const char* name, const Values&... values) {
 }
 
 inline pybind11::object to_python(const bootstrap::LinksCountedOn& found) {
-    return named_result("LinksCountedOn", found.links, found.order, found.lanes, found.costs_from,
-                        found.costs);
+    return named_result("LinksCountedOn", found.links, found.order, found.ring_count,
+                        found.costs_from, found.costs);
 }
 
 }  // namespace pccl::bindings

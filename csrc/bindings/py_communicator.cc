@@ -112,13 +112,13 @@ PyCommunicator::Outcome PyCommunicator::wait_here(Run run) {
     const Status status = run();
     PyEval_RestoreThread(state);
     throw_unless_ok(status);
-    discarded_->clear();
+    deferred_->clear();
     return py::none();
 }
 
 PyCommunicator::Outcome PyCommunicator::hand_out(const Event& event, Buffers buffers) {
-    auto held = hold_until_done(event, std::make_unique<Buffers>(std::move(buffers)), discarded_);
-    discarded_->clear();
+    auto held = hold_until_done(event, std::make_unique<Buffers>(std::move(buffers)), deferred_);
+    deferred_->clear();
     return py::cast(std::make_unique<PyEvent>(event, std::move(held)));
 }
 
@@ -132,9 +132,9 @@ PyCommunicator::Outcome PyCommunicator::exchange(Buffers buffers, const CallOpti
     if (event.is_done())
         buffers.release();
     else
-        hold_until_done(event, std::make_unique<Buffers>(std::move(buffers)), discarded_);
+        hold_until_done(event, std::make_unique<Buffers>(std::move(buffers)), deferred_);
     throw_unless_ok(status);
-    discarded_->clear();
+    deferred_->clear();
     return py::none();
 }
 

@@ -112,7 +112,7 @@ class PyCommunicator {
     // On rank 0, it may be the server from which other ranks still read.
     std::shared_ptr<Store> store_;
     std::shared_ptr<comm::CommunicatorImpl> communicator_;
-    std::shared_ptr<Discarded> discarded_ = std::make_shared<Discarded>();
+    std::shared_ptr<DeferredReleases> deferred_ = std::make_shared<DeferredReleases>();
 };
 
 }  // namespace pccl::bindings

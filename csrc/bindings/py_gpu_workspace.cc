@@ -112,7 +112,7 @@ PyGpuWorkspace::PyGpuWorkspace(comm::CommunicatorImpl& communicator, std::string
     workspace_ = value_or_throw([&]() -> Result<std::shared_ptr<device::DeviceWorkspace>> {
         const py::gil_scoped_release released;
         PCCL_ASSIGN_OR_RETURN(auto store,
-                              communicator.agree_on_space(name_, bytes_, gpu.status(), limit));
+                              communicator.agree_on_allocation(name_, bytes_, gpu.status(), limit));
         return device::create_interruptibly({.rank = rank_,
                                              .size = communicator.size(),
                                              .store = std::move(store),

@@ -69,7 +69,7 @@ py::object PyMemory::allocate(const std::string& name, std::size_t bytes, const 
         throw_status(Status::unsupported(
             concat("no workspace on device '", device, "': \"cpu\", \"cuda\" or \"cuda:N\" work")));
     const auto limit = timeout_of(timeout);
-    static_cast<void>(released([&] { return comm.get_operator_space(name, bytes, limit); }));
+    static_cast<void>(released([&] { return comm.allocate_on_all_ranks(name, bytes, limit); }));
     return py::cast(std::make_unique<PyWorkspace>(communicator_, name, bytes));
 }
 

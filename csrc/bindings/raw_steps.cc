@@ -17,7 +17,7 @@ namespace py = pybind11;
 using schedule::Action;
 using schedule::Buffer;
 using schedule::Lane;
-using schedule::Port;
+using schedule::PeerPort;
 using schedule::Program;
 using schedule::Slices;
 using schedule::Step;
@@ -37,7 +37,9 @@ Slices slices_of(const RawSlices& raw) {
     return slices;
 }
 
-Port port_of(const RawPort& raw) { return raw ? Port{raw->first, raw->second} : Port{}; }
+PeerPort port_of(const RawPort& raw) {
+    return raw ? PeerPort{raw->first, raw->second} : PeerPort{};
+}
 
 Step step_of(const RawStep& raw) {
     const auto& [action, src, dst, from, to, after] = raw;
@@ -57,7 +59,7 @@ RawSlices raw(const Slices& slices) {
     return all;
 }
 
-RawPort raw(const Port& port) {
+RawPort raw(const PeerPort& port) {
     return port.is_used() ? RawPort({port.peer, port.channel}) : std::nullopt;
 }
 

@@ -9,7 +9,7 @@
 #include "csrc/base/ids.h"
 #include "csrc/base/text/text.h"
 #include "csrc/bootstrap/rendezvous/sealed_store.h"
-#include "csrc/sys/crypto/hmac.h"
+#include "csrc/sys/crypto/sha256.h"
 #include "csrc/sys/process_start.h"
 
 namespace pccl::bootstrap {

@@ -25,7 +25,7 @@ Result<std::shared_ptr<const Layout>> Layout::make(int ranks, std::string descri
         return Status::invalid_argument(
             concat("a job of ", job.ranks(), " ranks for a group of ", ranks));
     PCCL_ASSIGN_OR_RETURN(layout->order_, job.order());
-    layout->lanes_ = job.hosts().size() > 1 ? job.lanes() : 1;
+    layout->ring_count_ = job.hosts().size() > 1 ? job.ring_count() : 1;
     layout->links_.emplace(std::move(job));
     layout->job_ = std::move(described);
     return std::shared_ptr<const Layout>(std::move(layout));
@@ -54,13 +54,15 @@ std::vector<std::string> Layout::describe_links() const {
 }
 
 LinksCountedOn links_counted_on(const Layout& layout) {
-    return {.links = layout.describe_links(), .order = layout.order(), .lanes = layout.lanes()};
+    return {.links = layout.describe_links(),
+            .order = layout.order(),
+            .ring_count = layout.ring_count()};
 }
 
 std::string Layout::digest() const {
     Digest digest;
     for (const Rank rank : order_) digest.add(concat(rank, ","));
-    digest.add(concat(lanes_, ";"));
+    digest.add(concat(ring_count_, ";"));
     if (links_) digest.add(links_->job().digest());
     return digest.text();
 }

@@ -9,11 +9,20 @@
 #include <string>
 #include <vector>
 
-#include "csrc/bootstrap/links_counted_on.h"
+#include "csrc/base/ids.h"
 #include "csrc/bootstrap/roster.h"
 #include "csrc/topo/job/job_links.h"
 
 namespace pccl::bootstrap {
+
+/// Assumptions of predictions.
+struct LinksCountedOn {
+    std::vector<std::string> links;  // "eth0 of node7: 1.25 GB/s, measured"
+    std::vector<Rank> order;         // in rings and trees
+    int ring_count = 1;              // parallel rings
+    std::string costs_from{};  // "measured 2026-11-25T21:40:03Z, load 0.1", or "defaults, ..."
+    std::vector<std::string> costs{};  // "beat: 0.21 us, measured (...)"
+};
 
 class Layout {
    public:
@@ -26,7 +35,7 @@ class Layout {
     /// Returns the ranks by position; neighbours are adjacent.
     [[nodiscard]] const std::vector<Rank>& order() const { return order_; }
     /// Returns the number of parallel rings.
-    [[nodiscard]] int lanes() const { return lanes_; }
+    [[nodiscard]] int ring_count() const { return ring_count_; }
     /// Returns null where nothing is known except that all ranks share a host.
     [[nodiscard]] const topo::JobLinks* links() const { return links_ ? &*links_ : nullptr; }
     [[nodiscard]] bool is_on_one_host() const;
@@ -41,7 +50,7 @@ class Layout {
     Layout() = default;
 
     std::vector<Rank> order_;
-    int lanes_ = 1;
+    int ring_count_ = 1;
     std::optional<topo::JobLinks> links_;
     std::string job_;
 };

@@ -13,7 +13,7 @@
 #include "csrc/bootstrap/rendezvous/sealed_store.h"
 #include "csrc/bootstrap/secret_file.h"
 #include "csrc/bootstrap/tree_gather.h"
-#include "csrc/sys/crypto/hmac.h"
+#include "csrc/sys/crypto/sha256.h"
 
 namespace pccl::bootstrap {
 namespace {

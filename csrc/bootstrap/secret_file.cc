@@ -11,7 +11,7 @@
 #include "csrc/base/ids.h"
 #include "csrc/base/text/text.h"
 #include "csrc/base/unique_fd.h"
-#include "csrc/sys/crypto/hmac.h"
+#include "csrc/sys/crypto/sha256.h"
 #include "csrc/sys/private_file.h"
 #include "csrc/sys/sysfs/file.h"
 

@@ -2,16 +2,20 @@
 #include "csrc/capsule/capsule_file.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
+#include "csrc/base/config.h"
 #include "csrc/base/text/text.h"
 #include "csrc/capsule/extent.h"
 #include "csrc/capsule/file_content.h"
 #include "csrc/capsule/limits.h"
 #include "csrc/capsule/manifest.h"
+#include "csrc/capsule/signature.h"
 #include "csrc/capsule/sizes.h"
 
 namespace pccl::capsule {
+
 namespace {
 
 int ranks_of(const VerifiedCapsule& capsule) { return capsule.schedule().shape.ranks; }
@@ -143,6 +147,30 @@ Result<VerifiedCapsule> CapsuleFile::capsule_of(const ProgramEntry& member) cons
 
 Status CapsuleFile::in_this_file(const Status& why) const {
     return path_.empty() ? why : why.with_context(path_);
+}
+
+namespace {
+
+/// Returns nullopt if every signer is trusted.
+Result<std::optional<TrustedKeys>> trusted_keys() {
+    PCCL_TRY(check_settings());
+    const std::string& path = process_config().trusted_keys;
+    if (path.empty()) return std::optional<TrustedKeys>();
+    auto keys = TrustedKeys::read(path);
+    if (!keys.is_ok()) return keys.status().with_context("PCCL_TRUSTED_KEYS");
+    return std::optional(*std::move(keys));
+}
+
+}  // namespace
+
+Status check_trust() { return trusted_keys().status(); }
+
+Status check_trusted(const CapsuleFile& file) {
+    PCCL_ASSIGN_OR_RETURN(const auto keys, trusted_keys());
+    if (!keys) return Status::ok();
+    return keys->check(file.seal())
+        .with_context(
+            concat("PCCL_TRUSTED_KEYS does not let capsule ", file.description().name, " in"));
 }
 
 }  // namespace pccl::capsule

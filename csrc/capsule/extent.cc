@@ -11,7 +11,7 @@ namespace {
 
 using schedule::Buffer;
 using schedule::Lane;
-using schedule::Port;
+using schedule::PeerPort;
 using schedule::Program;
 using schedule::Schedule;
 using schedule::Shape;
@@ -21,7 +21,7 @@ void add_step(const Step& step, VerificationSize& extent) {
     extent.parts +=
         1 + static_cast<long long>(step.src.size() + step.dst.size() + step.after.size());
     extent.moved += count_of(step);
-    for (const Port& port : {step.from, step.to})
+    for (const PeerPort& port : {step.from, step.to})
         if (port.is_used()) extent.channels = std::max(extent.channels, port.channel);
 }
 

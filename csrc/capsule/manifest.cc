@@ -75,7 +75,7 @@ struct ProgramCounts {
             for (const auto& lane : program.lanes) {
                 steps += lane.size();
                 for (const auto& step : lane)
-                    for (const schedule::Port& port : {step.from, step.to})
+                    for (const schedule::PeerPort& port : {step.from, step.to})
                         if (port.is_used()) channels.insert(port.channel);
             }
         }

@@ -15,7 +15,7 @@ using schedule::Action;
 using schedule::Buffer;
 using schedule::Dependency;
 using schedule::Lane;
-using schedule::Port;
+using schedule::PeerPort;
 using schedule::Program;
 using schedule::Schedule;
 using schedule::Shape;
@@ -75,7 +75,7 @@ class ProgramWriter {
             number(slice.count);
         }
     }
-    void port(const Port& port) {
+    void port(const PeerPort& port) {
         number(port.peer);
         number(port.channel);
     }
@@ -189,7 +189,7 @@ class ProgramReader {
         return Status::ok();
     }
 
-    Status read(Port& port) {
+    Status read(PeerPort& port) {
         PCCL_TRY(number(port.peer));
         // The rotation would map it to another rank, or to an invalid number.
         if (copies_ > 1 && port.peer >= copies_)

@@ -12,6 +12,7 @@
 #include <pccl/export.h>
 #include <pccl/status.h>
 #include "csrc/base/unique_fd.h"
+#include "csrc/cluster/transaction.h"
 
 namespace pccl::cluster {
 
@@ -55,5 +56,14 @@ class PCCL_API AuditLog {
     std::string waiting_;  // pending lines
     std::deque<std::string> kept_;
 };
+
+// Events, as JSON:
+
+/// Returns the event that begins a transaction. It is written before any request to a switch, so
+/// that the log contains it after a crash.
+[[nodiscard]] std::string beginning_json(const std::string& from, const std::string& to,
+                                         const std::vector<SwitchMember>& members);
+[[nodiscard]] std::string ending_json(const std::string& to, const Report& report);
+[[nodiscard]] std::string adoption_json(const std::string& phase);
 
 }  // namespace pccl::cluster

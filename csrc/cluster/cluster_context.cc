@@ -5,7 +5,7 @@
 
 #include "csrc/base/log/log.h"
 #include "csrc/base/text/text.h"
-#include "csrc/cluster/audit_events.h"
+#include "csrc/cluster/audit_log.h"
 #include "csrc/cluster/file/cluster_file.h"
 #include "csrc/cluster/model/name.h"
 #include "csrc/sys/sysfs/file.h"
@@ -375,7 +375,7 @@ void ClusterContext::take_over(const Goal& goal, const Report& report) {
     }
     if (report.ending != Ending::kSwitched) return;
     for (const auto& each : switches_) each->prove(goal.to.at(each->name()));
-    for (const Commanded& each : goal.commanded) each.who->discard(each.commands);
+    for (const Commanded& each : goal.commanded) each.who->drop_commands(each.commands);
     if (!report.members.empty()) ++generation_;
     current_ = goal.phase;
     if (current_.empty()) current_ = phase_with(goal.to);

@@ -5,18 +5,18 @@
 
 namespace pccl::cluster {
 
-ProgressTeller::ProgressTeller(Watch watch, const std::vector<std::string>& names)
+ProgressReporter::ProgressReporter(Watch watch, const std::vector<std::string>& names)
     : watch_(std::move(watch)) {
     if (!watch_) return;
     for (const std::string& each : names) progress_.switches.push_back({.name = each});
 }
 
-void ProgressTeller::begin_part(std::string_view part) {
+void ProgressReporter::begin_part(std::string_view part) {
     progress_.part = part;
     report();
 }
 
-void ProgressTeller::begin(std::string_view doing, const std::vector<std::size_t>& who) {
+void ProgressReporter::begin(std::string_view doing, const std::vector<std::size_t>& who) {
     if (!watch_) return;
     for (const std::size_t i : who) {
         SwitchProgress& each = progress_.switches[i];
@@ -27,14 +27,14 @@ void ProgressTeller::begin(std::string_view doing, const std::vector<std::size_t
     report();
 }
 
-void ProgressTeller::end(std::size_t who, const Status& status) {
+void ProgressReporter::end(std::size_t who, const Status& status) {
     if (!watch_) return;
     progress_.switches[who].is_done = status.is_ok();
     progress_.switches[who].fault = status;
     report();
 }
 
-void ProgressTeller::report() const {
+void ProgressReporter::report() const {
     if (watch_) watch_(progress_);
 }
 

@@ -15,9 +15,9 @@
 namespace pccl::cluster {
 
 /// Publisher of a transaction's progress to its observer, if there is one.
-class ProgressTeller {
+class ProgressReporter {
    public:
-    ProgressTeller(Watch watch, const std::vector<std::string>& names);
+    ProgressReporter(Watch watch, const std::vector<std::string>& names);
 
     void begin_part(std::string_view part);
     void begin(std::string_view doing, const std::vector<std::size_t>& who);

@@ -22,7 +22,7 @@ Status Switch::command(const Command& command) {
     return Status::ok();
 }
 
-void Switch::discard(std::size_t count) {
+void Switch::drop_commands(std::size_t count) {
     const auto dropped = static_cast<std::ptrdiff_t>(std::min(count, commands_.size()));
     commands_.erase(commands_.begin(), commands_.begin() + dropped);
 }

@@ -42,8 +42,8 @@ class PCCL_API Switch {
     /// Returns the queued commands.
     [[nodiscard]] const std::vector<Command>& commands() const { return commands_; }
     /// Drop the first `count` queued commands, or all of them.
-    void discard(std::size_t count);
-    void discard() { commands_.clear(); }
+    void drop_commands(std::size_t count);
+    void drop_commands() { commands_.clear(); }
     /// Performs all queued commands, or none, in a transaction of its own: read back, confirmed,
     /// and written to the audit log. Commands stay queued if they were not performed.
     [[nodiscard]] Result<Report> commit(const SwitchOptions& options = {});

@@ -416,7 +416,7 @@ class Transaction::Steps {
     const std::vector<SwitchMember> members_;
     const SwitchOptions options_;
     const TimePoint begun_;
-    ProgressTeller reporter_;
+    ProgressReporter reporter_;
     std::vector<MemberState> states_;
     Indices everybody_;
     Report report_;

@@ -186,7 +186,7 @@ Result<std::vector<SurveyedPeer>> CommunicatorImpl::survey(
             std::atomic<Rank> next{0};
             const auto query_some = [&] {
                 for (Rank rank = next++; rank < size(); rank = next++)
-                    all[static_cast<std::size_t>(rank)] = peers.health_of(
+                    all[static_cast<std::size_t>(rank)] = peers.query_with_last_sign(
                         rank, Deadline::after(answer_timeout).unless(cancellation.is_set()));
             };
             // A silent rank takes the whole time, and does not delay the others.

@@ -23,7 +23,7 @@
 #include <pccl/collective.h>
 #include <pccl/store.h>
 #include "csrc/base/threads/interruptible.h"
-#include "csrc/bootstrap/links_counted_on.h"
+#include "csrc/bootstrap/layout.h"
 #include "csrc/capsule/capsule_file.h"
 #include "csrc/collective/collective.h"
 #include "csrc/collective/prediction.h"
@@ -86,17 +86,17 @@ class PCCL_API CommunicatorImpl {
     /// Allocates workspace `name` on all ranks and returns this rank's part. memory() can map every
     /// part once it returns. This is a collective: either all ranks allocate, or none does.
     /// kMismatch names ranks that pass another name or size, or that cannot allocate.
-    [[nodiscard]] Result<std::span<std::byte>> get_operator_space(const std::string& name,
-                                                                  std::size_t bytes,
-                                                                  OptionalTimeout limit = {});
+    [[nodiscard]] Result<std::span<std::byte>> allocate_on_all_ranks(const std::string& name,
+                                                                     std::size_t bytes,
+                                                                     OptionalTimeout limit = {});
 
     /// Checks the same for memory of another kind, which the caller allocates: all ranks pass one
     /// name and size, and `here` is ok on all. Returns a store for this workspace alone; null for
     /// one rank.
-    [[nodiscard]] Result<std::shared_ptr<Store>> agree_on_space(const std::string& name,
-                                                                std::size_t bytes,
-                                                                const Status& here,
-                                                                OptionalTimeout limit = {});
+    [[nodiscard]] Result<std::shared_ptr<Store>> agree_on_allocation(const std::string& name,
+                                                                     std::size_t bytes,
+                                                                     const Status& here,
+                                                                     OptionalTimeout limit = {});
 
     /// See <pccl/communicator.h>.
     [[nodiscard]] Result<std::vector<Prediction>> explain(CollectiveKind kind,

@@ -8,8 +8,8 @@
 
 #include "csrc/base/text/listed.h"
 #include "csrc/base/text/text.h"
+#include "csrc/capsule/capsule_file.h"
 #include "csrc/capsule/sizes.h"
-#include "csrc/capsule/trust.h"
 #include "csrc/comm/all_gather_values.h"
 #include "csrc/comm/capsules/capsule_check.h"
 #include "csrc/comm/communicator.h"

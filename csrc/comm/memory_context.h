@@ -8,7 +8,7 @@
 //     auto where = memory.remote_memory("halo", peer);           // for a link of transport/rma.h
 //
 // Workspaces are zero-initialised and page-aligned; untouched pages use no memory. Users must
-// synchronise access to them. Communicator::get_operator_space() allocates one on all ranks at
+// synchronise access to them. Communicator::allocate_on_all_ranks() allocates one on all ranks at
 // once, without a store. All members are thread-safe.
 #pragma once
 

@@ -13,7 +13,6 @@
 #include "csrc/comm/group/group.h"
 #include "csrc/comm/join/join_options.h"
 #include "csrc/comm/membership/agreement.h"
-#include "csrc/comm/membership/quorum.h"
 #include "csrc/runtime/runtime.h"
 
 namespace pccl::comm {
@@ -141,7 +140,8 @@ Result<std::vector<Rank>> CommunicatorImpl::missing() const {
     for (SurveyedPeer& peer : peers)
         while (peer.state == SurveyedPeer::Liveness::kSilent && peer.rank != blamed &&
                !last.passed())
-            peer = group_->diagnosis().survey().health_of(peer.rank, last.within(kSurvey));
+            peer =
+                group_->diagnosis().survey().query_with_last_sign(peer.rank, last.within(kSurvey));
     const std::vector<Rank> renounced = group_->diagnosis().report().shrinking().renounced();
     std::set<Rank> missing(renounced.begin(), renounced.end());
     for (const SurveyedPeer& peer : peers) {

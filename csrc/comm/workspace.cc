@@ -97,10 +97,10 @@ Result<std::vector<Offer>> agreed_offers(CommunicatorImpl& comm, const Offer& ow
 
 }  // namespace
 
-Result<std::shared_ptr<Store>> CommunicatorImpl::agree_on_space(const std::string& name,
-                                                                std::size_t bytes,
-                                                                const Status& here,
-                                                                OptionalTimeout limit) {
+Result<std::shared_ptr<Store>> CommunicatorImpl::agree_on_allocation(const std::string& name,
+                                                                     std::size_t bytes,
+                                                                     const Status& here,
+                                                                     OptionalTimeout limit) {
     const int number = ++agreed_spaces_;
     const Status able = here.is_ok() ? check_workspace_name(name) : here;
     const auto offers = agreed_offers(*this, offer_of(name, bytes, able), limit);
@@ -112,9 +112,9 @@ Result<std::shared_ptr<Store>> CommunicatorImpl::agree_on_space(const std::strin
     return bootstrap::prefixed(options_.store, concat("space/", number));
 }
 
-Result<std::span<std::byte>> CommunicatorImpl::get_operator_space(const std::string& name,
-                                                                  std::size_t bytes,
-                                                                  OptionalTimeout limit) {
+Result<std::span<std::byte>> CommunicatorImpl::allocate_on_all_ranks(const std::string& name,
+                                                                     std::size_t bytes,
+                                                                     OptionalTimeout limit) {
     const auto mine = memory_.add_workspace(name, bytes);
     const auto offers = agreed_offers(*this, offer_of(name, bytes, mine), limit);
     PCCL_TRY(mine.status());

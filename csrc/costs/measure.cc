@@ -5,7 +5,6 @@
 
 #include "csrc/base/log/log.h"
 #include "csrc/base/threads/background_thread.h"
-#include "csrc/costs/measure_bytes.h"
 #include "csrc/costs/measure_tcp.h"
 #include "csrc/costs/ping_pong.h"
 #include "csrc/costs/timing_samples.h"

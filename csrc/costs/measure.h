@@ -6,6 +6,7 @@
 #include <pccl/deadline.h>
 #include <pccl/status.h>
 #include "csrc/costs/machine_costs.h"
+#include "csrc/costs/ping_pong.h"
 
 namespace pccl::costs {
 
@@ -15,5 +16,10 @@ namespace pccl::costs {
 /// keep their defaults, also when a measured value is impossible. The caller sets machine, boot and
 /// date.
 [[nodiscard]] PCCL_API MachineCosts measure(Duration budget = std::chrono::milliseconds(23));
+
+/// Measures all levels. `peer_thread` runs on another core; null: only figures of a single core are
+/// measured. Adds the variation of repeated measurements to `spread`.
+void measure_bytes(PingPongThread* peer_thread, MachineCosts& into, Deadline deadline,
+                   double& spread);
 
 }  // namespace pccl::costs

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/costs/measure_bytes.h"
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "csrc/collective/arithmetic/arithmetic.h"
+#include "csrc/costs/measure.h"
 #include "csrc/costs/timing_samples.h"
 #include "csrc/sys/cpu/streaming.h"
 #include "csrc/sys/process_memory.h"

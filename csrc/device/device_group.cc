@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "csrc/base/fork.h"
-#include "csrc/base/index.h"
+#include "csrc/base/ids.h"
 #include "csrc/base/log/log.h"
 #include "csrc/base/text/text.h"
 #include "csrc/base/text/words.h"

@@ -6,12 +6,12 @@
 #include <string_view>
 #include <utility>
 
-#include "csrc/base/index.h"
+#include "csrc/base/ids.h"
 #include "csrc/base/text/text.h"
 #include "csrc/collective/algorithm_list.h"
 #include "csrc/collective/geometry.h"
 #include "csrc/device/device_group.h"
-#include "csrc/device/launch/launch_fingerprint.h"
+#include "csrc/device/launch/lowering.h"
 
 namespace pccl::device {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <pccl/export.h>
 #include <pccl/status.h>
-#include "csrc/transport/rdma.h"
+#include "csrc/transport/rdma_devices.h"
 
 namespace pccl::runtime {
 

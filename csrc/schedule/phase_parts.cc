@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "csrc/base/index.h"
+#include "csrc/base/ids.h"
 
 namespace pccl::schedule {
 namespace {

@@ -23,7 +23,7 @@ class Rotation {
     }
 
    private:
-    void turn(Port& port) const {
+    void turn(PeerPort& port) const {
         if (port.is_used()) port.peer = (port.peer + rank_) % shape_.ranks;
     }
 

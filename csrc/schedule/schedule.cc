@@ -8,7 +8,7 @@
 namespace pccl::schedule {
 namespace {
 
-std::string to_string(const Port& port) { return concat(port.peer, "/", port.channel); }
+std::string to_string(const PeerPort& port) { return concat(port.peer, "/", port.channel); }
 
 }  // namespace
 

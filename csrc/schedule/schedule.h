@@ -47,11 +47,11 @@ using pccl::to_string;
 [[nodiscard]] PCCL_API int blocks(CollectiveKind kind, Buffer buffer, int ranks);
 
 /// End of a FIFO, from the view of the rank that runs the step.
-struct Port {
+struct PeerPort {
     Rank peer = kNoRank;
     ChannelId channel = 0;
     [[nodiscard]] bool is_used() const { return peer != kNoRank; }
-    auto operator<=>(const Port&) const = default;
+    auto operator<=>(const PeerPort&) const = default;
 };
 
 /// Dependency on steps [0, step] of `lane`.
@@ -100,8 +100,8 @@ struct Step {
     Action action = Action::kNop;
     Slices src{};
     Slices dst{};
-    Port from{};
-    Port to{};
+    PeerPort from{};
+    PeerPort to{};
     // Initialised, so that designated initialisers may leave it out without a warning.
     std::vector<Dependency> after = {};  // NOLINT(readability-redundant-member-init)
     auto operator<=>(const Step&) const = default;

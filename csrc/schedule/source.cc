@@ -64,7 +64,7 @@ class Renaming {
     }
 
    private:
-    void rename(Port& port) const {
+    void rename(PeerPort& port) const {
         if (port.is_used()) port.peer = order_[static_cast<std::size_t>(port.peer)];
     }
 

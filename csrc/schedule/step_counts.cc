@@ -16,7 +16,7 @@ struct Moved {
     long long messages = 0;
     long long chunks = 0;
 
-    void add(const Port& port, int length) {
+    void add(const PeerPort& port, int length) {
         if (!port.is_used()) return;
         ++messages;
         chunks += length;

@@ -24,8 +24,8 @@ struct TimedStep {
     std::int32_t lane = 0;
     std::int32_t step = 0;
     Action action = Action::kNop;
-    Port from{};
-    Port to{};
+    PeerPort from{};
+    PeerPort to{};
     std::uint64_t bytes = 0;
     bool is_on_gpu = false;
 };

@@ -9,7 +9,7 @@
 #include "csrc/base/text/digest.h"
 #include "csrc/base/text/text.h"
 #include "csrc/sys/sysfs/file.h"
-#include "csrc/topo/machine/sanity.h"
+#include "csrc/topo/machine/completion.h"
 #include "csrc/topo/xml/hwloc_xml.h"
 #include "csrc/topo/xml/machine_xml.h"
 #include "csrc/topo/xml/xml_text.h"

@@ -108,7 +108,7 @@ using CountedOn = std::tuple<std::vector<std::string>, std::vector<Rank>, int, s
 /// Returns links, order of ranks, number of parallel rings, source of the costs, costs.
 CountedOn links_counted_on(const PcclBackend& self) {
     const bootstrap::LinksCountedOn found = self.communicator().links_counted_on();
-    return {found.links, found.order, found.lanes, found.costs_from, found.costs};
+    return {found.links, found.order, found.ring_count, found.costs_from, found.costs};
 }
 
 /// Loads `content`, a capsule's bytes, or the path of its file if `is_path`. Returns name,

@@ -18,6 +18,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <pccl/deadline.h>
@@ -203,6 +204,31 @@ class PCCL_API Backoff {
     std::uint32_t ticket_ = 0;
     bool armed_ = false;
     bool slept_ = false;
+};
+
+/// Open socket that a Waiter watches.
+class WatchedSocket {
+   public:
+    WatchedSocket(UniqueFd fd, Waiter& waiter) : fd_(std::move(fd)), waiter_(&waiter) {}
+    WatchedSocket(WatchedSocket&&) noexcept = default;
+    WatchedSocket& operator=(WatchedSocket&&) = delete;
+    WatchedSocket(const WatchedSocket&) = delete;
+    WatchedSocket& operator=(const WatchedSocket&) = delete;
+    ~WatchedSocket() {
+        if (fd_.is_open()) waiter_->unwatch(fd_.get());
+    }
+    /// Starts the watch; call it once, before the first use.
+    Status watch() { return waiter_->watch(fd_.get()); }
+    /// Ends the watch and returns the socket.
+    [[nodiscard]] UniqueFd release() {
+        waiter_->unwatch(fd_.get());
+        return std::move(fd_);
+    }
+    [[nodiscard]] int fd() const { return fd_.get(); }
+
+   private:
+    UniqueFd fd_;
+    Waiter* waiter_;
 };
 
 }  // namespace pccl::transport

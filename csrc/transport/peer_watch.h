@@ -10,7 +10,7 @@
 
 #include <pccl/deadline.h>
 #include "csrc/transport/control/close_reason.h"
-#include "csrc/transport/watched_socket.h"
+#include "csrc/transport/doorbell.h"
 
 namespace pccl::transport {
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <bit>
 
-#include "csrc/sys/crypto/hmac.h"
+#include "csrc/sys/crypto/sha256.h"
 
 namespace pccl::transport {
 

@@ -165,9 +165,9 @@ class PCCL_API Communicator {
     /// release_workspace(). Every part can be mapped once it returns. This is a collective: either
     /// all ranks allocate, or none does. kMismatch names ranks that pass another name or size, or
     /// that cannot allocate.
-    [[nodiscard]] Result<std::span<std::byte>> get_operator_space(const std::string& name,
-                                                                  std::size_t bytes,
-                                                                  OptionalTimeout limit = {});
+    [[nodiscard]] Result<std::span<std::byte>> allocate_on_all_ranks(const std::string& name,
+                                                                     std::size_t bytes,
+                                                                     OptionalTimeout limit = {});
     /// Allocates this rank's part and publishes it in the store, without waiting. The n-th
     /// allocation of a name on this rank matches the n-th on every other rank. Errors:
     /// kInvalidArgument (no bytes, or the name is in use), kResourceExhausted, those of the store.

@@ -84,7 +84,7 @@ Status between_sessions() {
 /// A group of one rank.
 Status in_a_group() {
     PCCL_ASSIGN_OR_RETURN(const auto comm, pccl::Communicator::create({.name = "alone"}));
-    PCCL_ASSIGN_OR_RETURN(const auto mine, comm->get_operator_space("halo", 4 * sizeof(float)));
+    PCCL_ASSIGN_OR_RETURN(const auto mine, comm->allocate_on_all_ranks("halo", 4 * sizeof(float)));
     const std::span<float> values(reinterpret_cast<float*>(mine.data()), 4);
     values[3] = 5;
     const Block block{mine.data(), values.size()};

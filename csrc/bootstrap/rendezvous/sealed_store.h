@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include <pccl/store.h>
-#include "csrc/sys/crypto/hmac.h"
+#include "csrc/sys/crypto/sha256.h"
 #include "csrc/transport/transport.h"
 
 namespace pccl::bootstrap {

@@ -47,8 +47,8 @@ struct AlgoStep {
     ChunkSpan src{};
     ChunkSpan dst{};
     int count = 0;
-    schedule::Port from{};
-    schedule::Port to{};
+    schedule::PeerPort from{};
+    schedule::PeerPort to{};
     // Dependencies on lanes, which are thread blocks here. Initialised, so that designated
     // initialisers may leave it out without a warning.
     std::vector<schedule::Dependency> after = {};  // NOLINT(readability-redundant-member-init)

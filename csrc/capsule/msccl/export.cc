@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "csrc/base/ids.h"
-#include "csrc/base/index.h"
 #include "csrc/base/text/text.h"
 #include "csrc/capsule/msccl/algo.h"
 
@@ -24,7 +23,7 @@ namespace {
 using schedule::Buffer;
 using schedule::Dependency;
 using schedule::Lane;
-using schedule::Port;
+using schedule::PeerPort;
 using schedule::Program;
 using schedule::Schedule;
 using schedule::Shape;
@@ -44,15 +43,15 @@ struct Made {
 
 /// A <tb>.
 struct ExportedBlock {
-    Port from{};
-    Port to{};
+    PeerPort from{};
+    PeerPort to{};
     std::vector<Made> steps{};
 
     [[nodiscard]] bool takes(const Step& step) const {
-        const auto agree = [](const Port& own, const Port& other) {
+        const auto agree = [](const PeerPort& own, const PeerPort& other) {
             return !own.is_used() || !other.is_used() || own == other;
         };
-        const auto share = [](const Port& a, const Port& b) {
+        const auto share = [](const PeerPort& a, const PeerPort& b) {
             return !a.is_used() || !b.is_used() || a.channel == b.channel;
         };
         return agree(from, step.from) && agree(to, step.to) && share(step.from, step.to) &&

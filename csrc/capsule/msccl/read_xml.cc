@@ -51,8 +51,8 @@ const auto* named(const List& list, std::string_view name) {
 /// Attributes that a <tb> sets for all its steps.
 struct Ports {
     int id = 0;
-    schedule::Port from;
-    schedule::Port to;
+    schedule::PeerPort from;
+    schedule::PeerPort to;
 };
 
 /// A <step> that waits for another, identified by the id of its <tb>.

@@ -13,7 +13,6 @@
 #include "csrc/base/text/text.h"
 #include "csrc/capsule/capsule_file.h"
 #include "csrc/capsule/sizes.h"
-#include "csrc/capsule/trust.h"
 
 namespace pccl::comm {
 namespace {

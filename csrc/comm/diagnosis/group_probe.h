@@ -19,7 +19,7 @@ class DiagnosedGroupProbe final : public GroupProbe {
    public:
     /// Keeps references, which must outlive it; `received_reason` is shared with SelfReport.
     DiagnosedGroupProbe(const DiagnosisSubject& subject, const SelfReport& self,
-                        const PeerSurvey& survey, const Heard& received_reason)
+                        const PeerSurvey& survey, const ReceivedReason& received_reason)
         : subject_(subject), self_(self), survey_(survey), received_(received_reason) {}
 
     [[nodiscard]] const transport::GroupId& group() const override {
@@ -33,7 +33,7 @@ class DiagnosedGroupProbe final : public GroupProbe {
     [[nodiscard]] bool has_called(std::uint64_t sequence) const override {
         return subject_.group.sequence() >= sequence;
     }
-    void fail(const Status& why) override { subject_.group.end(why); }
+    void end(const Status& why) override { subject_.group.end(why); }
 
     /// Follows the chain of waits in this group from `rank`, which has not joined another one:
     /// kTimeout names the last rank of the chain, kPeerLost one that has left.
@@ -51,7 +51,7 @@ class DiagnosedGroupProbe final : public GroupProbe {
     const DiagnosisSubject& subject_;
     const SelfReport& self_;
     const PeerSurvey& survey_;
-    const Heard& received_;
+    const ReceivedReason& received_;
 };
 
 }  // namespace pccl::comm

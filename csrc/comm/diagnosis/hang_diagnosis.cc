@@ -111,7 +111,7 @@ bool HangDiagnosis::stays_out_of_order(const Stall& stall, const RankStatus& ans
 }
 
 void HangDiagnosis::fail_crossed(const Stall& stall, const OtherGroupWait& there) {
-    fail_group(subject_.runtime, there.group, crossed(stall, there.rank, there));
+    end_group(subject_.runtime, there.group, crossed(stall, there.rank, there));
 }
 
 Status HangDiagnosis::timeout_cause(const Status& late) const {

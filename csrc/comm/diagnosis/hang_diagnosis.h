@@ -98,7 +98,7 @@ class HangDiagnosis {
     }
 
     const DiagnosisSubject subject_;
-    Heard received_;  // set by the acceptor, or by the first step of a call
+    ReceivedReason received_;  // set by the acceptor, or by the first step of a call
     SelfReport report_;
     PeerSurvey survey_;
     DiagnosedGroupProbe group_probe_;

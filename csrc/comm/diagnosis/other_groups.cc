@@ -93,8 +93,8 @@ bool is_lacking(runtime::Runtime& runtime, const OtherGroupWait& there) {
            });
 }
 
-void fail_group(runtime::Runtime& runtime, const transport::GroupId& group, const Status& why) {
-    for (const ProbePtr& probe : probes_of(runtime, group)) probe->fail(why);
+void end_group(runtime::Runtime& runtime, const transport::GroupId& group, const Status& why) {
+    for (const ProbePtr& probe : probes_of(runtime, group)) probe->end(why);
 }
 
 }  // namespace pccl::comm

@@ -43,7 +43,7 @@ class GroupProbe {
     /// Returns whether the collective of that number has been called here.
     [[nodiscard]] virtual bool has_called(std::uint64_t sequence) const = 0;
     /// Ends this group with a finding of another group.
-    virtual void fail(const Status& why) = 0;
+    virtual void end(const Status& why) = 0;
 };
 
 /// A participant that is a group; the functions below skip other participants.
@@ -74,6 +74,6 @@ class ProbedParticipant : public runtime::Participant {
 /// Returns whether it waits in a collective that this process has not called.
 [[nodiscard]] bool is_lacking(runtime::Runtime& runtime, const OtherGroupWait& there);
 /// Ends the group for all ranks of this process that are members.
-void fail_group(runtime::Runtime& runtime, const transport::GroupId& group, const Status& why);
+void end_group(runtime::Runtime& runtime, const transport::GroupId& group, const Status& why);
 
 }  // namespace pccl::comm

@@ -53,7 +53,7 @@ Status PeerSurvey::at_first_hand(const RankStatus& answer, Deadline deadline) co
     return has_reason ? whole->broken : answer.broken;
 }
 
-SurveyedPeer PeerSurvey::health_of(Rank rank, Deadline deadline) const {
+SurveyedPeer PeerSurvey::query_with_last_sign(Rank rank, Deadline deadline) const {
     const auto answer = query(rank, deadline);
     SurveyedPeer health{.rank = rank};
     if (answer.is_ok()) {

@@ -29,7 +29,7 @@ class PeerSurvey {
     /// receives a request for the full reason.
     [[nodiscard]] Result<RankStatus> query(Rank rank, Deadline deadline) const;
     /// Requests the same, and adds the time of the last sign of life of `rank`.
-    [[nodiscard]] SurveyedPeer health_of(Rank rank, Deadline deadline) const;
+    [[nodiscard]] SurveyedPeer query_with_last_sign(Rank rank, Deadline deadline) const;
 
    private:
     /// Returns why the group is over, from the rank that notified the one with this `answer`.

@@ -11,7 +11,7 @@
 
 namespace pccl::comm {
 
-void QuestionBell::ring() {
+void QueryBell::ring() {
     {
         const std::lock_guard lock(mutex_);
         ++rings_;
@@ -19,19 +19,19 @@ void QuestionBell::ring() {
     rung_.notify_all();
 }
 
-std::uint64_t QuestionBell::rings() const {
+std::uint64_t QueryBell::rings() const {
     const std::lock_guard lock(mutex_);
     return rings_;
 }
 
-void QuestionBell::rest(std::uint64_t rings, Duration longest) {
+void QueryBell::rest(std::uint64_t rings, Duration longest) {
     std::unique_lock lock(mutex_);
     rung_.wait_for(lock, longest, [&] { return rings_ > rings; });
 }
 
-QuestionBell& question_bell() {
+QueryBell& query_bell() {
     // Never destroyed: threads answer other ranks, and ring it, during process exit.
-    static auto* const bell = new QuestionBell;
+    static auto* const bell = new QueryBell;
     return *bell;
 }
 
@@ -72,7 +72,7 @@ RankStatus SelfReport::whole_rank_status() const {
 }
 
 std::string SelfReport::answer(Rank asker) {
-    const ScopeExit answered([] { question_bell().ring(); });
+    const ScopeExit answered([] { query_bell().ring(); });
     RankStatus answer = whole_rank_status();
     answer.recent =
         runtime::flight_recorder().recent(subject_.flight_group, RankStatus::kMostRecent);

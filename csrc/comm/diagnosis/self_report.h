@@ -25,7 +25,7 @@ namespace pccl::comm {
 
 /// Wakeup of threads that pause between status requests: a request from another rank, which
 /// SelfReport::answer() answers, means that it may have news.
-class QuestionBell {
+class QueryBell {
    public:
     void ring();
     [[nodiscard]] std::uint64_t rings() const;
@@ -40,10 +40,10 @@ class QuestionBell {
 
 /// Returns the bell of all groups of this process. A superfluous request costs little, and requests
 /// are few.
-[[nodiscard]] QuestionBell& question_bell();
+[[nodiscard]] QueryBell& query_bell();
 
 /// Reason with which a group is going to end: found by other groups of the process, or received.
-struct Heard {
+struct ReceivedReason {
     transport::StickyStatus why{};
     std::atomic<Rank> from{kNoRank};  // first sender of a reason
 };
@@ -53,7 +53,7 @@ struct Heard {
 class SelfReport final : public runtime::VisibleGroup {
    public:
     /// Keeps references to both, which must outlive it.
-    SelfReport(const DiagnosisSubject& subject, const Heard& received_reason)
+    SelfReport(const DiagnosisSubject& subject, const ReceivedReason& received_reason)
         : subject_(subject), received_(received_reason) {}
 
     [[nodiscard]] RankStatus rank_status() const;
@@ -90,7 +90,7 @@ class SelfReport final : public runtime::VisibleGroup {
 
    private:
     const DiagnosisSubject& subject_;
-    const Heard& received_;
+    const ReceivedReason& received_;
     std::atomic<int> waiting_{0};
     ShrinkState shrinking_;
     SwitchState switching_;

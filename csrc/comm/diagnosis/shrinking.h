@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <pccl/status.h>
-#include "csrc/sys/crypto/hmac.h"
+#include "csrc/sys/crypto/sha256.h"
 
 namespace pccl::comm {
 

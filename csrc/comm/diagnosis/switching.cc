@@ -101,7 +101,7 @@ Switching SwitchState::published() const {
 
 void SwitchState::note_shown(Rank rank, const Switching::SwitchResult& switch_result) {
     const std::lock_guard lock(mutex_);
-    Asker& asker = requesters_[rank];
+    Requester& asker = requesters_[rank];
     ++asker.questions;
     asker.shown = std::max(asker.shown, switch_result.number);
 }

@@ -79,11 +79,11 @@ class SwitchState {
    private:
     mutable std::mutex mutex_;
     Switching published_;
-    struct Asker {
+    struct Requester {
         std::uint64_t questions = 0;
         std::uint64_t shown = 0;  // number of the latest switch whose result it has received
     };
-    std::map<Rank, Asker> requesters_;
+    std::map<Rank, Requester> requesters_;
 };
 
 }  // namespace pccl::comm

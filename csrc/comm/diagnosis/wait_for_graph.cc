@@ -66,7 +66,7 @@ Status why_lost(Rank rank, const Result<RankStatus>& answer, Rank self, int rank
     return transport::why_gone(answer->broken, {.self = self, .leaver = rank, .ranks = ranks});
 }
 
-Status find_culprit(const Stall& stall, const Ask& query) {
+Status find_culprit(const Stall& stall, const StatusQuery& query) {
     std::deque<Rank> next;
     std::set<Rank> seen{stall.self};
     const auto suspect = [&](Rank rank) {

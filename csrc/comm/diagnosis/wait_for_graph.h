@@ -24,7 +24,7 @@ struct Stall {
 };
 
 /// Request of a rank's status; kPeerLost if it is gone, kTimeout if it is silent.
-using Ask = std::function<Result<RankStatus>(Rank)>;
+using StatusQuery = std::function<Result<RankStatus>(Rank)>;
 
 /// Returns why `rank` can no longer take part, by its answer: its own reason, converted to the view
 /// of `self`, or that it is gone. ok while it can take part, and if it is silent.
@@ -48,6 +48,6 @@ using Ask = std::function<Result<RankStatus>(Rank)>;
 /// Returns the cause of an operation that has timed out: kTimeout that names the rank at the end of
 /// the chain, or the reason why a rank has left. Sends at most one request to each rank, and at
 /// most 16.
-[[nodiscard]] PCCL_API Status find_culprit(const Stall& stall, const Ask& query);
+[[nodiscard]] PCCL_API Status find_culprit(const Stall& stall, const StatusQuery& query);
 
 }  // namespace pccl::comm

@@ -9,7 +9,7 @@
 #include "csrc/base/config.h"
 #include "csrc/base/text/text.h"
 #include "csrc/bootstrap/locality.h"
-#include "csrc/capsule/trust.h"
+#include "csrc/capsule/capsule_file.h"
 #include "csrc/collective/algorithm_list.h"
 #include "csrc/comm/phase/phase_network.h"
 #include "csrc/runtime/runtime.h"

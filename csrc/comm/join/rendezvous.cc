@@ -137,11 +137,11 @@ Status Rendezvous::meet_and_connect() {
 Status Rendezvous::given_up(const Status& met) {
     if (group_ == nullptr || !group_->directory().has_endpoints()) {
         const bool is_past_deadline = cause_of(met).code() == StatusCode::kTimeout;
-        return failed(
+        return final_error(
             is_past_deadline ? timeout_cause(*options_.runtime, options_.global_ranks, met) : met);
     }
     // Ranks that receive this rank's close reason read the full reason from the store.
-    Status why = failed(met);
+    Status why = final_error(met);
     group_->end(cause_of(met));
     return why;
 }
@@ -362,7 +362,7 @@ Status Rendezvous::cause_of(const Status& met) const {
     return cancellation_.is_set() ? cancellation_.why() : met;
 }
 
-Status Rendezvous::failed(const Status& met) const {
+Status Rendezvous::final_error(const Status& met) const {
     return agreed(with_own_part(cause_of(met)))
         .with_context(concat("rank ", options_.rank, " cannot join group ", options_.name));
 }

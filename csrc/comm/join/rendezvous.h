@@ -103,7 +103,7 @@ class Rendezvous {
     /// otherwise `met`.
     [[nodiscard]] Status cause_of(const Status& met) const;
     /// Returns the error for this rank's user, after all others can obtain it.
-    [[nodiscard]] Status failed(const Status& met) const;
+    [[nodiscard]] Status final_error(const Status& met) const;
     [[nodiscard]] Status agreed(const Status& why) const;
     /// Adds this rank's own network failure: a peer that this rank cannot reach may still be
     /// running.

@@ -12,7 +12,7 @@
 
 namespace pccl::comm {
 
-using schedule::Port;
+using schedule::PeerPort;
 
 namespace {
 
@@ -27,7 +27,7 @@ ConnectionContext::ConnectionContext(runtime::Runtime& runtime, const runtime::P
       first_senders_(static_cast<std::size_t>(peers.size()), nullptr),
       first_receivers_(static_cast<std::size_t>(peers.size())) {}
 
-Result<transport::SendLink*> ConnectionContext::send_link(const Port& to) {
+Result<transport::SendLink*> ConnectionContext::send_link(const PeerPort& to) {
     const auto index = static_cast<std::size_t>(to.peer);
     if (to.channel == 0 && first_senders_[index] != nullptr) return first_senders_[index];
     auto found = senders_.find(to);
@@ -93,7 +93,7 @@ Status ConnectionContext::compare_latest(const abi::CollectiveHeader& ours) {
 }
 
 Result<ConnectionContext::Attempt> ConnectionContext::begin(
-    const Port& to, transport::TransportFlags failed) const {
+    const PeerPort& to, transport::TransportFlags failed) const {
     PCCL_ASSIGN_OR_RETURN(runtime::Runtime::TransportRoute way, peers_.route_to(to.peer, failed));
     transport::LinkRequest request = peers_.request_to(to.peer, to.channel);
     request.generation = generation();
@@ -107,7 +107,7 @@ Result<ConnectionContext::Attempt> ConnectionContext::begin(
                    .failed = failed};
 }
 
-bool ConnectionContext::try_next_transport(const Port& to, const Status& failure) {
+bool ConnectionContext::try_next_transport(const PeerPort& to, const Status& failure) {
     const Attempt& attempt = attempts_.at(to);
     const transport::TransportKind kind = attempt.way.transport->kind();
     const bool may_be_remote = failure.code() == StatusCode::kPeerLost ||
@@ -122,7 +122,7 @@ bool ConnectionContext::try_next_transport(const Port& to, const Status& failure
     return true;
 }
 
-Result<std::unique_ptr<transport::SendLink>> ConnectionContext::open(const Port& to) {
+Result<std::unique_ptr<transport::SendLink>> ConnectionContext::open(const PeerPort& to) {
     if (!attempts_.contains(to)) {
         auto attempt = begin(to);
         PCCL_TRY(attempt.status());
@@ -139,7 +139,7 @@ Result<std::unique_ptr<transport::SendLink>> ConnectionContext::open(const Port&
     return link;
 }
 
-Result<std::unique_ptr<transport::SendLink>> ConnectionContext::go_on(const Port& to) {
+Result<std::unique_ptr<transport::SendLink>> ConnectionContext::go_on(const PeerPort& to) {
     Attempt& attempt = attempts_.at(to);
     const TimePoint now = system_clock().now();
     const bool was_left = now - std::exchange(attempt.looked, now) > kLeft;
@@ -165,7 +165,7 @@ Result<std::unique_ptr<transport::SendLink>> ConnectionContext::go_on(const Port
     return link;
 }
 
-transport::RecvLink* ConnectionContext::receive_link(const Port& from) {
+transport::RecvLink* ConnectionContext::receive_link(const PeerPort& from) {
     if (from.channel == 0)
         return first_receivers_[static_cast<std::size_t>(from.peer)].load(
             std::memory_order_acquire);
@@ -194,14 +194,15 @@ void ConnectionContext::accepted(const transport::LinkRequest& request,
         return runtime_.refused(to_string(link->kind()), own);
     const std::lock_guard lock(mutex_);
     if (!closed_.is_ok()) return link->abort(closed_);
-    const Port from{request.source, request.channel};
+    const PeerPort from{request.source, request.channel};
     if (request.generation > generation())
         early_[from] = {request.generation, std::move(link)};
     else
         store_link(from, std::move(link));
 }
 
-void ConnectionContext::store_link(const Port& from, std::unique_ptr<transport::RecvLink> link) {
+void ConnectionContext::store_link(const PeerPort& from,
+                                   std::unique_ptr<transport::RecvLink> link) {
     auto& slot = receivers_[from];
     if (slot != nullptr) retired_.push_back(std::move(slot));
     slot = std::move(link);

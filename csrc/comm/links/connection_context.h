@@ -28,8 +28,8 @@ class ConnectionContext final : public LinkTable {
     /// be registered before the first connect.
     ConnectionContext(runtime::Runtime& runtime, const runtime::PeerDirectory& peers);
 
-    Result<transport::SendLink*> send_link(const schedule::Port& to) override;
-    transport::RecvLink* receive_link(const schedule::Port& from) override;
+    Result<transport::SendLink*> send_link(const schedule::PeerPort& to) override;
+    transport::RecvLink* receive_link(const schedule::PeerPort& from) override;
     /// Returns the peers without a link of channel 0 in either direction, nearest first, so that
     /// different ranks begin with different neighbours.
     [[nodiscard]] std::vector<Rank> unlinked();
@@ -71,13 +71,14 @@ class ConnectionContext final : public LinkTable {
         transport::TransportFlags failed{};  // transports that failed before
         Status failure{};                    // error of the failed transports
     };
-    Result<Attempt> begin(const schedule::Port& to, transport::TransportFlags failed = {}) const;
+    Result<Attempt> begin(const schedule::PeerPort& to,
+                          transport::TransportFlags failed = {}) const;
     /// Retries with the next transport, after one that did not reach the peer. Returns false if
     /// there is none.
-    bool try_next_transport(const schedule::Port& to, const Status& failure);
+    bool try_next_transport(const schedule::PeerPort& to, const Status& failure);
     /// Returns null until the peer has accepted.
-    Result<std::unique_ptr<transport::SendLink>> open(const schedule::Port& to);
-    Result<std::unique_ptr<transport::SendLink>> go_on(const schedule::Port& to);
+    Result<std::unique_ptr<transport::SendLink>> open(const schedule::PeerPort& to);
+    Result<std::unique_ptr<transport::SendLink>> go_on(const schedule::PeerPort& to);
 
     /// Checks that the request is for a link of this group to this rank, and not from an older
     /// phase of the network.
@@ -85,28 +86,28 @@ class ConnectionContext final : public LinkTable {
     [[nodiscard]] std::uint32_t generation() const { return generation_.load(); }
     void release_network_links();
     // These require mutex_:
-    void store_link(const schedule::Port& from, std::unique_ptr<transport::RecvLink> link);
+    void store_link(const schedule::PeerPort& from, std::unique_ptr<transport::RecvLink> link);
 
     runtime::Runtime& runtime_;
     const runtime::PeerDirectory& peers_;
     std::atomic<Rank> reaching_{kNoRank};
-    std::map<schedule::Port, Attempt> attempts_;
-    std::map<schedule::Port, std::unique_ptr<transport::SendLink>> senders_;
+    std::map<schedule::PeerPort, Attempt> attempts_;
+    std::map<schedule::PeerPort, std::unique_ptr<transport::SendLink>> senders_;
     std::vector<transport::SendLink*>
         first_senders_;  // channel 0, indexed by peer: the hot path needs no search
     std::atomic<std::uint32_t> generation_{0};
     std::atomic<std::uint64_t> arrivals_{0};  // number of links from peers so far
     std::uint64_t noted_arrivals_ = 0;
     std::mutex mutex_;  // guards receivers_, retired_, early_ and closed_
-    std::map<schedule::Port, std::unique_ptr<transport::RecvLink>> receivers_;
+    std::map<schedule::PeerPort, std::unique_ptr<transport::RecvLink>> receivers_;
     std::vector<std::unique_ptr<transport::RecvLink>> retired_;  // replaced, possibly still in use
     std::vector<std::atomic<transport::RecvLink*>> first_receivers_;
     struct Early {
         std::uint32_t generation = 0;
         std::unique_ptr<transport::RecvLink> link;
     };
-    std::map<schedule::Port, Early> early_;  // from a phase that this rank has not entered yet
-    Status closed_;                          // the reason, for peers that connect later
+    std::map<schedule::PeerPort, Early> early_;  // from a phase that this rank has not entered yet
+    Status closed_;                              // the reason, for peers that connect later
 };
 
 }  // namespace pccl::comm

@@ -175,8 +175,8 @@ Result<bool> LinkExecutor::progress_timed(LaneCursor& lane, const LinkStep& step
 }
 
 TimedStep LinkExecutor::timed(const LaneCursor& lane, const LinkStep& step, TimePoint end) const {
-    const auto port_at = [](const std::vector<schedule::Port>& ports, int index) {
-        return index == kNoPort ? schedule::Port{} : ports[static_cast<std::size_t>(index)];
+    const auto port_at = [](const std::vector<schedule::PeerPort>& ports, int index) {
+        return index == kNoPort ? schedule::PeerPort{} : ports[static_cast<std::size_t>(index)];
     };
     return {.begin = lane.begun,
             .moved = lane.moved,

@@ -134,8 +134,8 @@ class LinkExecutor {
     /// Returns the header for or from `peer`, with the length of a block if only the two of them
     /// have it.
     [[nodiscard]] abi::CollectiveHeader header_for(std::span<const Block> blocks, Rank peer) const;
-    Result<bool> open_send(OpenPort<transport::SendLink>& port, const schedule::Port& where);
-    Result<bool> open_receive(OpenPort<transport::RecvLink>& port, const schedule::Port& where,
+    Result<bool> open_send(OpenPort<transport::SendLink>& port, const schedule::PeerPort& where);
+    Result<bool> open_receive(OpenPort<transport::RecvLink>& port, const schedule::PeerPort& where,
                               bool& moved);
 
     /// Returns the number of bytes that a step moves.

@@ -228,7 +228,7 @@ abi::CollectiveHeader LinkExecutor::header_for(std::span<const Block> blocks, Ra
 }
 
 Result<bool> LinkExecutor::open_send(OpenPort<transport::SendLink>& port,
-                                     const schedule::Port& where) {
+                                     const schedule::PeerPort& where) {
     if (port.is_open()) return true;
     if (port.link == nullptr) {
         PCCL_ASSIGN_OR_RETURN(port.link, links_.send_link(where));
@@ -244,7 +244,7 @@ Result<bool> LinkExecutor::open_send(OpenPort<transport::SendLink>& port,
 }
 
 Result<bool> LinkExecutor::open_receive(OpenPort<transport::RecvLink>& port,
-                                        const schedule::Port& where, bool& moved) {
+                                        const schedule::PeerPort& where, bool& moved) {
     if (port.is_open()) return true;
     if (port.link == nullptr) port.link = links_.receive_link(where);
     if (port.link == nullptr) return false;

@@ -8,7 +8,8 @@
 namespace pccl::comm {
 namespace {
 
-int port_index(std::vector<schedule::Port>& ports, const schedule::Port& port, bool& is_alone) {
+int port_index(std::vector<schedule::PeerPort>& ports, const schedule::PeerPort& port,
+               bool& is_alone) {
     if (!port.is_used()) return kNoPort;
     const auto index = std::find(ports.begin(), ports.end(), port) - ports.begin();
     if (index == std::ssize(ports))

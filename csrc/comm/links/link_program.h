@@ -33,8 +33,8 @@ struct LinkProgram {
     schedule::Shape shape;
     Rank rank = 0;  // the rank that runs it
     std::vector<std::vector<LinkStep>> lanes;
-    std::vector<schedule::Port> send_ports;
-    std::vector<schedule::Port> receive_ports;
+    std::vector<schedule::PeerPort> send_ports;
+    std::vector<schedule::PeerPort> receive_ports;
     int scratch_chunks = 0;
     int longest_message = 1;               // chunks in the largest message
     bool has_a_link_for_each_step = true;  // for each step that sends or receives

@@ -13,9 +13,9 @@ class LinkTable {
     virtual ~LinkTable() = default;
     /// Returns the link for sending to a peer. The first call starts to connect, later calls
     /// continue: null until the peer's process has accepted. kTimeout and kPeerLost name the peer.
-    virtual Result<transport::SendLink*> send_link(const schedule::Port& to) = 0;
+    virtual Result<transport::SendLink*> send_link(const schedule::PeerPort& to) = 0;
     /// Returns the link on which a peer sends, or null until it has connected.
-    virtual transport::RecvLink* receive_link(const schedule::Port& from) = 0;
+    virtual transport::RecvLink* receive_link(const schedule::PeerPort& from) = 0;
 };
 
 }  // namespace pccl::comm

@@ -16,11 +16,12 @@
 // has once confirmed to exclude.
 //
 // Why at most one side of a partitioned group continues: lists hold more than half of the group, or
-// half with its rank 0 (quorum.h), so any two lists share a rank, and by the rule above one is a
-// part of the other. Ranks that continue with the longer list, because they did not detect that the
-// others gave up on it, are fewer than half of it. They cannot get further: neither an operation
-// nor another shrink succeeds. (Dynamic linear voting: Jajodia and Mutchler, "Dynamic voting
-// algorithms for maintaining the consistency of a replicated database", ACM TODS 15(2), 1990.)
+// half with its rank 0 (check_quorum), so any two lists share a rank, and by the rule above one is
+// a part of the other. Ranks that continue with the longer list, because they did not detect that
+// the others gave up on it, are fewer than half of it. They cannot get further: neither an
+// operation nor another shrink succeeds. (Dynamic linear voting: Jajodia and Mutchler, "Dynamic
+// voting algorithms for maintaining the consistency of a replicated database", ACM TODS 15(2),
+// 1990.)
 //
 // One case remains, which no protocol can rule out (two generals): a rank dies or is disconnected
 // after it has confirmed. The others may continue with it, and detect its loss at their next
@@ -29,10 +30,13 @@
 
 #include <functional>
 #include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <pccl/deadline.h>
+#include <pccl/status.h>
 #include "csrc/bootstrap/roster.h"
 #include "csrc/comm/diagnosis/shrinking.h"
 #include "csrc/comm/diagnosis/wait_for_graph.h"
@@ -45,7 +49,7 @@ struct AgreementOptions {
     std::vector<Rank> staying{};   // ranks of the old group, in order; `self` is one of them
     std::vector<Rank> left_out{};  // the other ranks
     std::string terms{};           // settings of the smaller group that must be equal on all ranks
-    Ask query{};                   // requests a rank's status in the old group
+    StatusQuery query{};           // requests a rank's status in the old group
     /// Publishes the status that this rank answers from now on.
     std::function<void(const Shrinking&)> publish{};
     std::function<Status()> interrupted{};  // called between requests; may be empty
@@ -110,5 +114,12 @@ class PCCL_API Agreement {
     /// Calls of all remaining ranks, which the pact includes.
     std::map<Rank, Shrinking::Call> calls_;
 };
+
+/// Checks that the remaining ranks `staying`, in order, may continue a group of `size` ranks.
+/// Returns kUnavailable naming the missing ranks if they are fewer than `least`. Without `least`,
+/// more than half of the group must remain, or half with its rank 0. At most one side of a
+/// partitioned group may thus continue.
+[[nodiscard]] PCCL_API Status check_quorum(int size, std::span<const Rank> staying,
+                                           std::optional<int> least);
 
 }  // namespace pccl::comm

@@ -32,7 +32,7 @@ bool CoordinatorFailover::takes_no_part(Rank rank) {
 }
 
 Result<std::optional<SwitchResult>> CoordinatorFailover::receive_from(Rank successor) {
-    for (AskingPause pause;; pause.rest()) {
+    for (QueryPause pause;; pause.rest()) {
         if (!talk_.query(successor).is_ok()) return std::optional<SwitchResult>();
         if (talk_.has_result(successor))
             return std::optional(talk_.status_of(successor).switching.switch_result);
@@ -42,7 +42,7 @@ Result<std::optional<SwitchResult>> CoordinatorFailover::receive_from(Rank succe
 }
 
 Status CoordinatorFailover::await_answer_of(Rank rank) {
-    for (AskingPause pause;; pause.rest()) {
+    for (QueryPause pause;; pause.rest()) {
         if (!talk_.query(rank).is_ok() || talk_.has_result(rank)) return Status::ok();
         if (talk_.status_of(rank).switching.stage == Stage::kOrphaned) return Status::ok();
         if (takes_no_part(rank)) return Status::ok();

@@ -91,7 +91,7 @@ Result<Switching::SwitchResult> PhaseCall::participate() {
 Result<Switching::SwitchResult> PhaseCall::await_result() {
     Status leaving;
     // Rank 0 sends requests to all when it calls, and when it has the result.
-    for (AskingPause pause = AskingPause::until_rung();; pause.rest()) {
+    for (QueryPause pause = QueryPause::until_rung();; pause.rest()) {
         const Status queried = talk_.query(0);
         if (talk_.has_result(0)) return status_of(0).switching.switch_result;
         if (!queried.is_ok()) return go_on_without_controller(queried);
@@ -126,7 +126,7 @@ Status PhaseCall::gather() {
     talk_.publish_stage(Stage::kReady);
     std::vector<Rank> missing = talk_.others();
     Deadline round = Deadline::after(Duration::zero());
-    for (AskingPause pause = AskingPause::until_rung(); !missing.empty(); pause.rest()) {
+    for (QueryPause pause = QueryPause::until_rung(); !missing.empty(); pause.rest()) {
         // Ready ranks send requests here; ranks that are gone do not.
         const bool queries_all = round.passed();
         if (queries_all) round = Deadline::after(kBetweenRounds);

@@ -22,15 +22,15 @@ constexpr std::size_t kQueriedAtOnce = 16;
 
 }  // namespace
 
-AskingPause::AskingPause() : AskingPause(kShortestPause) {}
+QueryPause::QueryPause() : QueryPause(kShortestPause) {}
 
-AskingPause::AskingPause(Duration first) : rings_(question_bell().rings()), next_(first) {}
+QueryPause::QueryPause(Duration first) : rings_(query_bell().rings()), next_(first) {}
 
-AskingPause AskingPause::until_rung() { return AskingPause(kLongestPause); }
+QueryPause QueryPause::until_rung() { return QueryPause(kLongestPause); }
 
-void AskingPause::rest() {
-    question_bell().rest(rings_, next_);
-    rings_ = question_bell().rings();
+void QueryPause::rest() {
+    query_bell().rest(rings_, next_);
+    rings_ = query_bell().rings();
     next_ = std::min(2 * next_, kLongestPause);
 }
 
@@ -106,10 +106,10 @@ bool PhaseTalk::has_received_result(Rank rank) const {
 
 void PhaseTalk::await_receipt(std::vector<Rank>& unnotified, Deadline until) const {
     for (;;) {
-        const std::uint64_t rings = question_bell().rings();
+        const std::uint64_t rings = query_bell().rings();
         std::erase_if(unnotified, [this](Rank rank) { return has_received_result(rank); });
         if (unnotified.empty() || until.passed()) return;
-        question_bell().rest(rings, until.remaining());
+        query_bell().rest(rings, until.remaining());
     }
 }
 

@@ -15,16 +15,16 @@ namespace pccl::comm {
 
 /// Pause between two requests to the same ranks. It grows each time, but ends early when a rank
 /// sends a request to this process, which indicates news. Create it before the first request.
-class AskingPause {
+class QueryPause {
    public:
-    AskingPause();
+    QueryPause();
     /// Returns a pause with the maximum duration from the start, for ranks that send a request here
     /// for certain when they have news.
-    static AskingPause until_rung();
+    static QueryPause until_rung();
     void rest();
 
    private:
-    explicit AskingPause(Duration first);
+    explicit QueryPause(Duration first);
 
     std::uint64_t rings_;  // ring count before the last request
     Duration next_;

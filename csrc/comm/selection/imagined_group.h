@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "csrc/bootstrap/links_counted_on.h"
+#include "csrc/bootstrap/layout.h"
 #include "csrc/collective/collective.h"
 #include "csrc/collective/prediction.h"
 #include "csrc/schedule/generators/generators.h"

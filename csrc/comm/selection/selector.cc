@@ -159,7 +159,7 @@ Result<const Decision*> Selector::choose(const Collective& collective) {
     if (call.is_of_pairs) {
         PCCL_ASSIGN_OR_RETURN(call.count, relayed_length(collective, wanted));
     }
-    costs::Asked queried(call, collective.algorithm);
+    costs::CallKey queried(call, collective.algorithm);
     if (const auto known = made_.find(queried); known != made_.end()) return &known->second;
     PCCL_ASSIGN_OR_RETURN(Decision decision, decide(call, wanted));
     if (made_.size() >= kMostKept) made_.clear();

@@ -87,7 +87,7 @@ class Selector {
 
    private:
     struct HashOfCall {
-        std::size_t operator()(const costs::Asked& queried) const {
+        std::size_t operator()(const costs::CallKey& queried) const {
             return digest_of(header_of(queried.first)) ^ std::hash<std::string>()(queried.second);
         }
     };
@@ -122,7 +122,7 @@ class Selector {
     SelectionPreferences preferences_;
     costs::Predictor predictor_;
     /// Key: the call and the algorithm that it requests itself.
-    std::unordered_map<costs::Asked, Decision, HashOfCall> made_;
+    std::unordered_map<costs::CallKey, Decision, HashOfCall> made_;
     std::map<std::pair<schedule::SourcePtr, schedule::Shape>, std::shared_ptr<const LinkProgram>>
         programs_;
 };

@@ -11,7 +11,7 @@
 #include "csrc/base/text/text.h"
 #include "csrc/collective/fingerprint.h"
 #include "csrc/sys/cpu/relax.h"
-#include "csrc/sys/crypto/hmac.h"
+#include "csrc/sys/crypto/sha256.h"
 #include "csrc/sys/memory_barrier.h"
 
 namespace pccl::comm {

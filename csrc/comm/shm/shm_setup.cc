@@ -23,7 +23,7 @@ bool ShmSetup::has_segment(const bootstrap::Roster& roster) {
     return ranks > 1 && ranks <= kMostShmRanks && is_on_one_host(roster);
 }
 
-Status ShmSetup::make(const AskFirst& query_first, const MemoryVote& vote, Deadline deadline,
+Status ShmSetup::make(const QueryFirst& query_first, const MemoryVote& vote, Deadline deadline,
                       std::unique_ptr<ShmSegment>& segment) {
     Status made = make_and_open(query_first, vote, deadline, segment);
     if (made.is_ok()) return made;
@@ -36,7 +36,7 @@ Status ShmSetup::make(const AskFirst& query_first, const MemoryVote& vote, Deadl
     return Status::ok();
 }
 
-Status ShmSetup::make_and_open(const AskFirst& query_first, const MemoryVote& vote,
+Status ShmSetup::make_and_open(const QueryFirst& query_first, const MemoryVote& vote,
                                Deadline deadline, std::unique_ptr<ShmSegment>& segment) {
     PCCL_ASSIGN_OR_RETURN(auto region, peers_.rank() == 0
                                            ? share_region(vote, deadline)
@@ -80,7 +80,7 @@ Result<std::unique_ptr<transport::Region>> ShmSetup::share_region(const MemoryVo
     return lacks_memory && !is_called_off ? call_off(region.status(), vote) : std::move(region);
 }
 
-Result<std::unique_ptr<transport::Region>> ShmSetup::await_region(const AskFirst& query_first,
+Result<std::unique_ptr<transport::Region>> ShmSetup::await_region(const QueryFirst& query_first,
                                                                   const MemoryVote& vote,
                                                                   Deadline deadline) {
     transport::Backoff backoff(*runtime_.waiter());

@@ -23,7 +23,7 @@ namespace pccl::comm {
 class ShmSetup {
    public:
     /// Requests the status of rank 0; kPeerLost if it is gone.
-    using AskFirst = std::function<Status(Deadline)>;
+    using QueryFirst = std::function<Status(Deadline)>;
 
     /// Vote of the ranks, through the store that they met at, that they share no memory although
     /// their addresses suggest it. Each function may be empty: then there is no vote.
@@ -46,7 +46,7 @@ class ShmSetup {
     /// it off. Rank 0 sends its memory to all; others wait for it, and check rank 0 meanwhile.
     /// kTimeout and kPeerLost name a rank; a segment that was created stays in `segment`, for
     /// leave().
-    Status make(const AskFirst& query_first, const MemoryVote& vote, Deadline deadline,
+    Status make(const QueryFirst& query_first, const MemoryVote& vote, Deadline deadline,
                 std::unique_ptr<ShmSegment>& segment);
 
     // These are thread-safe:
@@ -62,10 +62,10 @@ class ShmSetup {
     Status open(ShmSegment& segment, Deadline deadline);
     Result<std::unique_ptr<transport::Region>> share_region(const MemoryVote& vote,
                                                             Deadline deadline);
-    Result<std::unique_ptr<transport::Region>> await_region(const AskFirst& query_first,
+    Result<std::unique_ptr<transport::Region>> await_region(const QueryFirst& query_first,
                                                             const MemoryVote& vote,
                                                             Deadline deadline);
-    Status make_and_open(const AskFirst& query_first, const MemoryVote& vote, Deadline deadline,
+    Status make_and_open(const QueryFirst& query_first, const MemoryVote& vote, Deadline deadline,
                          std::unique_ptr<ShmSegment>& segment);
     /// Converts an error on rank 0: kUnsupported once it has called the segment off.
     Status call_off(const Status& why, const MemoryVote& vote);

@@ -115,7 +115,7 @@ std::vector<Prediction> Predictor::predict(const Signature& call, std::string_vi
 
 const std::vector<Prediction>& Predictor::predict_about(const Signature& call,
                                                         std::string_view wanted) {
-    Asked requested(about(call), wanted);
+    CallKey requested(about(call), wanted);
     if (const auto known = ways_.find(requested); known != ways_.end()) return known->second;
     if (ways_.size() >= kMostWaysKept) ways_.clear();
     std::vector<Prediction> ways = predict(requested.first, wanted);
@@ -285,7 +285,7 @@ std::string Predictor::why_not(const Signature& call, std::string_view wanted) c
 schedule::Shape Predictor::shape_for(const ScheduleSource& source, Rank root,
                                      int aggregation) const {
     schedule::Shape shape = schedule::least_shape(source, ranks_, root);
-    if (source.runs_side_by_side) shape.chunks *= layout_->lanes();
+    if (source.runs_side_by_side) shape.chunks *= layout_->ring_count();
     shape.aggregation = aggregation;
     return shape;
 }

@@ -30,7 +30,7 @@
 namespace pccl::costs {
 
 /// A call and the requested algorithm; empty: the choice is free.
-using Asked = std::pair<Signature, std::string>;
+using CallKey = std::pair<Signature, std::string>;
 
 class Predictor {
    public:
@@ -132,7 +132,7 @@ class Predictor {
     /// Those of known_ that use only followed_.
     std::shared_ptr<const schedule::Catalogue> catalogue_;
     std::map<std::pair<schedule::SourcePtr, schedule::Shape>, Traffic> traffic_;
-    std::map<Asked, std::vector<Prediction>> ways_;
+    std::map<CallKey, std::vector<Prediction>> ways_;
 };
 
 }  // namespace pccl::costs

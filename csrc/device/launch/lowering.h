@@ -4,7 +4,9 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -70,5 +72,12 @@ struct PCCL_API TwoPhases {
 
 [[nodiscard]] Status launch_kernel_of(CollectiveKind kind, const kernels::Launch& launch,
                                       kernels::Stream stream);
+
+/// Returns the fingerprint of collectives that are called together, of the wanted launch, and of
+/// the loaded schedules (LoadedSchedules::digest), in the format of abi::DeviceTeam. Two different
+/// calls collide once in 65536.
+[[nodiscard]] PCCL_API std::uint32_t launch_fingerprint(std::span<const Collective> collectives,
+                                                        const DeviceLaunch& wanted,
+                                                        std::uint64_t loaded = 0);
 
 }  // namespace pccl::device

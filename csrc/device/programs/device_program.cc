@@ -62,7 +62,7 @@ class Channels {
     }
 
     /// Returns the number of a channel that the program uses.
-    [[nodiscard]] int number(const schedule::Port& port, bool is_sending) const {
+    [[nodiscard]] int number(const schedule::PeerPort& port, bool is_sending) const {
         const std::set<int>& channels = used_.at({port.peer, is_sending});
         return static_cast<int>(std::distance(channels.begin(), channels.find(port.channel)));
     }
@@ -146,7 +146,7 @@ class Tabulator {
     }
 
     /// Returns the port's index among those of the lane.
-    int port(const schedule::Port& wanted, bool is_sending) {
+    int port(const schedule::PeerPort& wanted, bool is_sending) {
         if (!wanted.is_used()) return abi::kNoDevicePort;
         auto& ports = ports_.back();
         const int channel = channels_.number(wanted, is_sending);

@@ -91,8 +91,8 @@ __device__ __forceinline__ bool receive_ll(const abi::DeviceTeam& team, const Ep
 
 template <typename Reduction>
 __device__ __forceinline__ Word combine_words(Word a, Word b, const Reduction& reduction) {
-    Lanes<Reduction, Word> sum(a);
-    sum.combine(reduction, Lanes<Reduction, Word>(b));
+    PackedElements<Reduction, Word> sum(a);
+    sum.combine(reduction, PackedElements<Reduction, Word>(b));
     return sum.finish(reduction);
 }
 
@@ -100,10 +100,10 @@ __device__ __forceinline__ Word combine_words(Word a, Word b, const Reduction& r
 template <typename Reduction>
 __device__ Word combine_words(const abi::DeviceTeam& team, const Words& words,
                               const Reduction& reduction) {
-    Lanes<Reduction, Word> sum(words[0]);
+    PackedElements<Reduction, Word> sum(words[0]);
 #pragma unroll
     for (int peer = 1; peer < abi::kMostDevices; ++peer)
-        if (peer < team.size) sum.combine(reduction, Lanes<Reduction, Word>(words[peer]));
+        if (peer < team.size) sum.combine(reduction, PackedElements<Reduction, Word>(words[peer]));
     return sum.finish(reduction);
 }
 

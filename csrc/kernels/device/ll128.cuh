@@ -78,8 +78,8 @@ struct PairPackets {
     __device__ __forceinline__ void combine(const PairPackets& other, const Reduction& reduction) {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-            Lanes<Reduction, uint4> sum(packets[i]);
-            sum.combine(reduction, Lanes<Reduction, uint4>(other.packets[i]));
+            PackedElements<Reduction, uint4> sum(packets[i]);
+            sum.combine(reduction, PackedElements<Reduction, uint4>(other.packets[i]));
             packets[i] = sum.finish(reduction);
         }
     }

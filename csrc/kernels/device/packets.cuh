@@ -167,11 +167,11 @@ __device__ __forceinline__ void combine_packets(const ThreadGroup& group, const 
             if (i + u * stride >= count) break;
             Raw result = packets[u][0];
             if constexpr (!std::is_same_v<Reduction, FirstOnly>) {
-                Lanes<Reduction, Raw> sum(packets[u][0]);
+                PackedElements<Reduction, Raw> sum(packets[u][0]);
 #pragma unroll
                 for (int k = 1; k < kMost; ++k)
                     if (k < from.count)
-                        sum.combine(reduction, Lanes<Reduction, Raw>(packets[u][k]));
+                        sum.combine(reduction, PackedElements<Reduction, Raw>(packets[u][k]));
                 result = sum.finish(reduction);
             }
 #pragma unroll

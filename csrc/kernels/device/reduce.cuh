@@ -239,26 +239,26 @@ struct Undivided : Reduction {
 
 /// Elements of one load (uint4, Word, or one element's bits) as values.
 template <typename Reduction, typename Raw>
-class Lanes {
+class PackedElements {
    public:
     using Element = typename Reduction::Element;
     using Value = typename Reduction::Value;
 
-    __device__ explicit Lanes(const Raw& raw) {
-        Element elements[kLanes];
+    __device__ explicit PackedElements(const Raw& raw) {
+        Element elements[kElements];
         memcpy(elements, &raw, sizeof raw);
 #pragma unroll
-        for (int i = 0; i < kLanes; ++i) values_[i] = Numeric<Element>::load(elements[i]);
+        for (int i = 0; i < kElements; ++i) values_[i] = Numeric<Element>::load(elements[i]);
     }
-    __device__ void combine(const Reduction& reduction, const Lanes& other) {
+    __device__ void combine(const Reduction& reduction, const PackedElements& other) {
 #pragma unroll
-        for (int i = 0; i < kLanes; ++i)
+        for (int i = 0; i < kElements; ++i)
             values_[i] = reduction.combine(values_[i], other.values_[i]);
     }
     [[nodiscard]] __device__ Raw finish(const Reduction& reduction) const {
-        Element elements[kLanes];
+        Element elements[kElements];
 #pragma unroll
-        for (int i = 0; i < kLanes; ++i)
+        for (int i = 0; i < kElements; ++i)
             elements[i] = Numeric<Element>::store(reduction.finish(values_[i]));
         Raw raw;
         memcpy(&raw, elements, sizeof raw);
@@ -266,9 +266,9 @@ class Lanes {
     }
 
    private:
-    static constexpr int kLanes = sizeof(Raw) / sizeof(Element);
-    static_assert(kLanes >= 1);
-    Value values_[kLanes];
+    static constexpr int kElements = sizeof(Raw) / sizeof(Element);
+    static_assert(kElements >= 1);
+    Value values_[kElements];
 };
 
 }  // namespace pccl::kernels::device

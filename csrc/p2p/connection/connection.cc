@@ -94,7 +94,7 @@ void Connection::drain_idle() {
 void Connection::begin_in_order(const std::shared_ptr<TransferRequest>& request) {
     PCCL_ASSERT(is_whole());
     const Status posted = transfers_.post_in_order(*link_, request);
-    if (!posted.is_ok()) request->fail(described(posted));
+    if (!posted.is_ok()) request->record_failure(described(posted));
     request->end_posting();
     if (request->is_over()) finish_transfer(request);
     waiter().wake();  // copy engines ring no doorbell at their end
@@ -182,7 +182,7 @@ void Connection::look_locked() {
 void Connection::stop_posting(const Status& reason) {
     const ProgressGuard guard(*this);
     const std::lock_guard lock(mutex_);
-    for (const auto& request : transfers_.waiting()) request->fail(described(reason));
+    for (const auto& request : transfers_.waiting()) request->record_failure(described(reason));
     progress_once(nullptr);
 }
 
@@ -251,12 +251,13 @@ bool Connection::post_waiting() {
     bool moved = false;
     while (transfers_.has_waiting()) {
         const std::shared_ptr<TransferRequest> request = transfers_.waiting().front();
-        if (request->is_given_up()) request->fail(Status::aborted("the transfer was given up"));
+        if (request->is_given_up())
+            request->record_failure(Status::aborted("the transfer was given up"));
         awaits_stream_ = !request->has_failed() && !request->may_begin();
         if (awaits_stream_) break;
         const auto posted =
             request->has_failed() ? Result<bool>(true) : transfers_.post_some(*link_, request);
-        if (!posted.is_ok()) request->fail(posted.status());
+        if (!posted.is_ok()) request->record_failure(posted.status());
         if (posted.is_ok() && !*posted) break;
         moved = true;
         if (request->has_more() && !request->has_failed()) continue;
@@ -339,9 +340,9 @@ Result<bool> Connection::receive_message() {
 }
 
 ControlReceiver& Connection::receiver_of(const ControlMessage& message) const {
-    const bool is_of_inquiry = std::holds_alternative<Asked>(message) ||
+    const bool is_of_inquiry = std::holds_alternative<Query>(message) ||
                                std::holds_alternative<Ping>(message) ||
-                               std::holds_alternative<Answered>(message);
+                               std::holds_alternative<Reply>(message);
     return is_of_inquiry ? *parts_.inquiries : *parts_.receiver;
 }
 
@@ -379,7 +380,7 @@ void Connection::lose(const Status& why) {
     }
     transfers_.clear_in_flight();
     for (const auto& request : transfers_.waiting()) {
-        request->fail(loss);
+        request->record_failure(loss);
         request->end_posting();
         end_transfer(*request);
     }

@@ -6,7 +6,7 @@
 
 #include "csrc/base/text/text.h"
 #include "csrc/p2p/transfers/registered_memory.h"
-#include "csrc/sys/crypto/hmac.h"
+#include "csrc/sys/crypto/sha256.h"
 
 namespace pccl::p2p {
 namespace {

@@ -20,7 +20,7 @@ enum class ControlKind : std::uint8_t {
     kSent,
     kFailed,
     kWithdrawn,
-    kAsked,
+    kQuery,
     kFound,
     kNotFound,
     kPing,
@@ -61,8 +61,8 @@ void write(ByteWriter& out, const Withdrawn& message) {
     out.u64(message.number);
 }
 
-void write(ByteWriter& out, const Asked& message) {
-    out.u8(static_cast<std::uint8_t>(ControlKind::kAsked));
+void write(ByteWriter& out, const Query& message) {
+    out.u8(static_cast<std::uint8_t>(ControlKind::kQuery));
     out.u64(message.number);
     out.text(message.name);
 }
@@ -72,7 +72,7 @@ void write(ByteWriter& out, const Ping& message) {
     out.u64(message.number);
 }
 
-void write(ByteWriter& out, const Answered& message) {
+void write(ByteWriter& out, const Reply& message) {
     const auto kind = message.memory ? ControlKind::kFound : ControlKind::kNotFound;
     out.u8(static_cast<std::uint8_t>(kind));
     out.u64(message.number);
@@ -123,7 +123,7 @@ Result<ControlMessage> read_withdrawn(ByteReader& in) {
 }
 
 Result<ControlMessage> read_asked(ByteReader& in) {
-    Asked message;
+    Query message;
     PCCL_TRY(in.u64(message.number));
     PCCL_TRY(in.text(message.name, SessionId::kLongestName));
     PCCL_TRY(in.finish());
@@ -139,7 +139,7 @@ Result<ControlMessage> read_ping(ByteReader& in) {
 }
 
 Result<ControlMessage> read_found(ByteReader& in) {
-    Answered message;
+    Reply message;
     std::string memory;
     PCCL_TRY(in.u64(message.number));
     PCCL_TRY(in.text(memory, kLongestDescriptor));
@@ -149,7 +149,7 @@ Result<ControlMessage> read_found(ByteReader& in) {
 }
 
 Result<ControlMessage> read_not_found(ByteReader& in) {
-    Answered message;
+    Reply message;
     PCCL_TRY(in.u64(message.number));
     PCCL_TRY(in.text(message.why, kLongestReason));
     PCCL_TRY(in.finish());
@@ -181,7 +181,7 @@ Result<ControlMessage> parse_control_message(std::span<const std::byte> bytes) {
             return read_failed(in);
         case ControlKind::kWithdrawn:
             return read_withdrawn(in);
-        case ControlKind::kAsked:
+        case ControlKind::kQuery:
             return read_asked(in);
         case ControlKind::kFound:
             return read_found(in);

@@ -51,7 +51,7 @@ struct Withdrawn {
 };
 
 /// Inquiry for the memory published under a name.
-struct Asked {
+struct Query {
     std::uint64_t number = 0;  // names the inquiry in its answer
     std::string name;
 };
@@ -60,14 +60,13 @@ struct Ping {
     std::uint64_t number = 0;
 };
 /// Answer with that memory, or with the reason why there is none. Any answer satisfies a ping.
-struct Answered {
+struct Reply {
     std::uint64_t number = 0;
     std::optional<abi::MemoryDescriptor> memory{};
     std::string why{};
 };
 
-using ControlMessage =
-    std::variant<Notified, Wanted, Sent, Failed, Withdrawn, Asked, Ping, Answered>;
+using ControlMessage = std::variant<Notified, Wanted, Sent, Failed, Withdrawn, Query, Ping, Reply>;
 
 [[nodiscard]] PCCL_API std::vector<std::byte> serialise(const ControlMessage& message);
 /// Parses untrusted bytes. Returns kInvalidArgument with the fault.

@@ -39,7 +39,7 @@ Result<std::shared_ptr<const Inquiry>> Inquiries::open(std::shared_ptr<Inquiry> 
 Result<std::shared_ptr<const Inquiry>> Inquiries::query(const std::shared_ptr<Connection>& to,
                                                         const std::string& name) {
     return open(std::make_shared<Inquiry>(to, name),
-                [&](std::uint64_t number) { return Asked{number, name}; });
+                [&](std::uint64_t number) { return Query{number, name}; });
 }
 
 Result<std::shared_ptr<const Inquiry>> Inquiries::ping(const std::shared_ptr<Connection>& to) {
@@ -56,9 +56,9 @@ Status Inquiries::receive(const std::shared_ptr<Connection>& from, ControlMessag
     return std::visit([&](const auto& kind) { return handle(from, kind); }, message);
 }
 
-Status Inquiries::handle(const std::shared_ptr<Connection>& from, const Asked& requested) {
+Status Inquiries::handle(const std::shared_ptr<Connection>& from, const Query& requested) {
     const auto found = catalog_.find(requested.name);
-    Answered answered{.number = requested.number};
+    Reply answered{.number = requested.number};
     if (found.is_ok())
         answered.memory = *found;
     else
@@ -70,14 +70,14 @@ Status Inquiries::handle(const std::shared_ptr<Connection>& from, const Ping& pi
     return answer(from, {.number = ping.number, .why = "it has no request of this name"});
 }
 
-Status Inquiries::answer(const std::shared_ptr<Connection>& to, Answered answered) {
+Status Inquiries::answer(const std::shared_ptr<Connection>& to, Reply answered) {
     if (deferred_sends_.count_to(*to) >= kMost) return protocol_error("too many questions");
     deferred_sends_.add(to, std::move(answered));
     waiter_->wake();
     return Status::ok();
 }
 
-Status Inquiries::handle(const std::shared_ptr<Connection>& from, const Answered& answered) {
+Status Inquiries::handle(const std::shared_ptr<Connection>& from, const Reply& answered) {
     const std::lock_guard lock(mutex_);
     const auto open = open_.find(answered.number);
     if (open == open_.end() || open->second->to() != from)

@@ -3,8 +3,8 @@
 // Inquiries of sessions about the memory that their peers have published.
 //
 //    requester                                 owner
-//       | -- Asked: number, name -------------> |   looks into its catalog
-//       | <- Answered: number, memory or why -- |
+//       | -- Query: number, name -------------> |   looks into its catalog
+//       | <- Reply: number, memory or why ----- |
 //
 // A session that needs to check a connection sends a Ping; any answer is enough.
 #pragma once
@@ -77,10 +77,10 @@ class Inquiries final : public ControlReceiver {
     template <typename MessageFor>
     Result<std::shared_ptr<const Inquiry>> open(std::shared_ptr<Inquiry> inquiry,
                                                 const MessageFor& message_for);
-    Status answer(const std::shared_ptr<Connection>& to, Answered answered);
-    Status handle(const std::shared_ptr<Connection>& from, const Asked& requested);
+    Status answer(const std::shared_ptr<Connection>& to, Reply answered);
+    Status handle(const std::shared_ptr<Connection>& from, const Query& requested);
     Status handle(const std::shared_ptr<Connection>& from, const Ping& ping);
-    Status handle(const std::shared_ptr<Connection>& from, const Answered& answered);
+    Status handle(const std::shared_ptr<Connection>& from, const Reply& answered);
     template <typename Other>
     Status handle(const std::shared_ptr<Connection>&, const Other&) {
         return Status::internal("a message that is no question");

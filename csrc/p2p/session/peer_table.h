@@ -4,6 +4,7 @@
 // their messages.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <list>
 #include <map>
@@ -16,11 +17,31 @@
 #include <pccl/memory.h>
 #include <pccl/status.h>
 #include "csrc/p2p/connection/connection.h"
+#include "csrc/p2p/connection/handshake.h"
 #include "csrc/p2p/messages/matcher.h"
-#include "csrc/p2p/session/ended_connections.h"
 #include "csrc/p2p/session/peer_incarnations.h"
 
 namespace pccl::p2p {
+
+/// Most recent ended connections to the last incarnation of each peer. Not thread-safe.
+class PCCL_API EndedConnections {
+   public:
+    static constexpr std::size_t kMost = Hello::kMostEnded;
+
+    /// Adds a connection. Does nothing for one that is already listed.
+    void add(const SessionId& peer, std::uint64_t number);
+    /// Removes all entries of a peer.
+    void forget(const std::string& peer) { ended_.erase(peer); }
+    [[nodiscard]] std::vector<std::uint64_t> with(const SessionId& peer) const;
+
+   private:
+    struct Ended {
+        std::uint64_t incarnation = 0;
+        std::vector<std::uint64_t> numbers{};
+    };
+
+    std::map<std::string, Ended> ended_;  // by name
+};
 
 [[nodiscard]] inline bool is_there(const Connection& connection) {
     return connection.is_whole() && connection.is_usable();

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "csrc/base/text/text.h"
-#include "csrc/sys/crypto/hmac.h"
+#include "csrc/sys/crypto/sha256.h"
 #include "csrc/sys/host.h"
 
 namespace pccl::p2p {

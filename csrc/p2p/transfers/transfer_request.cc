@@ -38,7 +38,7 @@ Duration TransferRequest::taken() const {
 bool TransferRequest::may_begin() {
     if (may_begin_) return true;
     const auto come = args_.after->has_come();
-    if (!come.is_ok()) fail(come.status());
+    if (!come.is_ok()) record_failure(come.status());
     may_begin_ = !come.is_ok() || *come;
     return may_begin_;
 }
@@ -51,7 +51,7 @@ void TransferRequest::posted(std::size_t pieces, const PlanCursor& after) {
 
 void TransferRequest::post_ended(const Status& status) {
     --in_flight_;
-    if (!status.is_ok()) fail(status);
+    if (!status.is_ok()) record_failure(status);
 }
 
 runtime::SessionTransfer TransferRequest::entry() const {

@@ -82,7 +82,7 @@ class TransferRequest {
         cursor_ = {blocks(), 0};
         all_posted_ = true;
     }
-    void fail(const Status& status) {
+    void record_failure(const Status& status) {
         if (failure_.is_ok()) failure_ = status;
     }
     [[nodiscard]] bool has_failed() const { return !failure_.is_ok(); }

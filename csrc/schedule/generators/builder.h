@@ -110,7 +110,7 @@ class LaneBuilder {
     }
 
    private:
-    [[nodiscard]] Port port(Rank peer) const { return {peer, channel_}; }
+    [[nodiscard]] PeerPort port(Rank peer) const { return {peer, channel_}; }
 
     Dependency add(Step step) {
         if (lane_ < 0) {

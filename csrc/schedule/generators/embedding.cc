@@ -13,7 +13,7 @@ Slices placed(const Slices& slices, const Embedding& embedding) {
     return all;
 }
 
-Port placed(const Port& port, const Embedding& embedding) {
+PeerPort placed(const PeerPort& port, const Embedding& embedding) {
     if (!port.is_used()) return port;
     return {embedding.ranks[static_cast<std::size_t>(port.peer)], port.channel};
 }

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "csrc/base/index.h"
+#include "csrc/base/ids.h"
 #include "csrc/schedule/verifier/operands.h"
 
 namespace pccl::schedule {

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "csrc/base/index.h"
+#include "csrc/base/ids.h"
 #include "csrc/base/text/text.h"
 #include "csrc/schedule/simulator/clockwork.h"
 #include "csrc/schedule/simulator/live_chunks.h"
@@ -80,7 +80,7 @@ class Player {
         const Times& times = clockwork_.times()[at(id)];
         const Program& program = played_.programs[at(own_rank)];
         const int length = static_cast<int>(program.lanes[at(lane)].size()) / played_.windows;
-        const auto peer = [&](const Port& port) {
+        const auto peer = [&](const PeerPort& port) {
             return port.is_used() ? graph_.peer_of(port, rank) : kNoRank;
         };
         return {.rank = rank,

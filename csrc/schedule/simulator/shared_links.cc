@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <limits>
 
-#include "csrc/base/index.h"
+#include "csrc/base/ids.h"
 
 namespace pccl::schedule {
 

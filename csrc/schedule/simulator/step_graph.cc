@@ -8,7 +8,6 @@
 #include <tuple>
 
 #include "csrc/base/ids.h"
-#include "csrc/base/index.h"
 #include "csrc/base/text/text.h"
 
 namespace pccl::schedule {

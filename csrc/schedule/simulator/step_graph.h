@@ -67,7 +67,7 @@ class StepGraph {
             visit(named_[static_cast<std::size_t>(i)]);
     }
     /// Returns the rank at the other end of a port of a step, as run by `rank`.
-    [[nodiscard]] Rank peer_of(const Port& port, Rank rank) const {
+    [[nodiscard]] Rank peer_of(const PeerPort& port, Rank rank) const {
         return played_->one_for_all ? (port.peer + rank) % played_->shape.ranks : port.peer;
     }
 

@@ -132,8 +132,8 @@ Status EventGraph::match_messages() {
     std::vector<End> receives_found;
     for (EventId id = 0; id < size(); ++id) {
         const Rank rank = lane_of(id).rank;
-        const Port& to = event(id).step->to;
-        const Port& from = event(id).step->from;
+        const PeerPort& to = event(id).step->to;
+        const PeerPort& from = event(id).step->from;
         if (to.is_used()) sends_found.push_back({rank, to.peer, to.channel, id});
         if (from.is_used()) receives_found.push_back({from.peer, rank, from.channel, id});
     }

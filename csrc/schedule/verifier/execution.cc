@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/schedule/verifier/execution.h"
-
 #include <array>
 #include <span>
 #include <utility>
 
 #include "csrc/schedule/moved_blocks.h"
+#include "csrc/schedule/verifier/checks.h"
 #include "csrc/schedule/verifier/expressions.h"
 #include "csrc/schedule/verifier/operands.h"
 

@@ -6,11 +6,10 @@
 // The steps of one lane are ordered, so only ranks with two or more lanes can have a race and a
 // column in the clocks; without such ranks nothing is done. A clock is freed after the last event
 // that is derived from it.
-#include "csrc/schedule/verifier/races.h"
-
 #include <algorithm>
 #include <span>
 
+#include "csrc/schedule/verifier/checks.h"
 #include "csrc/schedule/verifier/operands.h"
 
 namespace pccl::schedule {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/schedule/verifier/structure.h"
-
 #include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "csrc/schedule/verifier/checks.h"
 #include "csrc/schedule/verifier/fault.h"
 #include "csrc/schedule/verifier/operands.h"
 
@@ -56,7 +55,7 @@ class StepCheck {
         return fault(place_, step_, what...);
     }
 
-    [[nodiscard]] Status check_port(const char* name, const Port& port, bool wanted) const {
+    [[nodiscard]] Status check_port(const char* name, const PeerPort& port, bool wanted) const {
         if (port.is_used() != wanted) {
             return wrong("this action ", wanted ? "needs" : "has no", " peer '", name, "'");
         }

@@ -3,8 +3,8 @@
 
 #include <utility>
 
+#include "csrc/schedule/verifier/checks.h"
 #include "csrc/schedule/verifier/event_graph.h"
-#include "csrc/schedule/verifier/execution.h"
 #include "csrc/schedule/verifier/memory_map.h"
 
 namespace pccl::schedule {

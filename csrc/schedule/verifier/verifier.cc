@@ -10,12 +10,10 @@
 #include <vector>
 
 #include "csrc/schedule/moved_blocks.h"
+#include "csrc/schedule/verifier/checks.h"
 #include "csrc/schedule/verifier/event_graph.h"
-#include "csrc/schedule/verifier/execution.h"
 #include "csrc/schedule/verifier/memory_map.h"
 #include "csrc/schedule/verifier/postcondition.h"
-#include "csrc/schedule/verifier/races.h"
-#include "csrc/schedule/verifier/structure.h"
 
 namespace pccl::schedule {
 namespace {

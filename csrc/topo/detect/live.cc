@@ -162,8 +162,8 @@ class Observer {
     void limit_to_port(PciDevice& device, const std::string& port) const {
         const auto found = devices_.find(port);
         if (found == devices_.end()) return;
-        const auto own = lane_rate(device.link_speed.value_or(""));
-        const auto limit = lane_rate(found->second.max_link_speed);
+        const auto own = pcie_lane_rate(device.link_speed.value_or(""));
+        const auto limit = pcie_lane_rate(found->second.max_link_speed);
         if (own && limit && *limit < *own)
             device.link_speed = {found->second.max_link_speed, Source::kSysfs};
         const int width = found->second.max_link_width;

@@ -7,7 +7,7 @@
 #include <queue>
 #include <tuple>
 
-#include "csrc/base/index.h"
+#include "csrc/base/ids.h"
 
 namespace pccl::topo {
 namespace {

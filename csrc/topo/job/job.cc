@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "csrc/base/index.h"
+#include "csrc/base/ids.h"
 #include "csrc/base/text/digest.h"
 #include "csrc/base/text/text.h"
 #include "csrc/topo/detect/detect.h"
@@ -193,8 +193,8 @@ HostLink JobTopology::link_between(int from, int to) const {
             .same_subnet = !subnet.empty() && subnet == hosts_[at(to)].network.subnet};
 }
 
-int JobTopology::lanes() const {
-    return std::clamp(static_cast<int>(rails_.size()), 1, kMostLanes);
+int JobTopology::ring_count() const {
+    return std::clamp(static_cast<int>(rails_.size()), 1, kMostRings);
 }
 
 std::vector<int> JobTopology::hosts_by_subnet() const {

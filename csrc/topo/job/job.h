@@ -99,9 +99,9 @@ class PCCL_API JobTopology {
     /// consecutive; within a host in the order of its ring of GPUs if each GPU has one rank, or
     /// else by NUMA node.
     [[nodiscard]] Result<std::vector<Rank>> order() const;
-    /// Returns the number of parallel rings: one for each rail, from 1 to kMostLanes.
-    [[nodiscard]] int lanes() const;
-    static constexpr int kMostLanes = 4;
+    /// Returns the number of parallel rings: one for each rail, from 1 to kMostRings.
+    [[nodiscard]] int ring_count() const;
+    static constexpr int kMostRings = 4;
 
     /// Returns whether all machines are equal.
     [[nodiscard]] bool is_uniform() const;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "csrc/base/index.h"
+#include "csrc/base/ids.h"
 #include "csrc/base/text/text.h"
 
 namespace pccl::topo {

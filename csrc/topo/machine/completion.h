@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Completion of a machine's description with the user's assumptions, or else with usual values.
-// Each kind of assumed attribute gives a warning.
+// Completion of a machine's description with the user's assumptions, or else with usual values,
+// and its repair. Each kind of assumed attribute, and each repair, gives a warning;
+// docs/reference/topology.md lists them.
 #pragma once
 
 #include <optional>
@@ -25,7 +26,11 @@ struct Assumptions {
 [[nodiscard]] Status check(const Assumptions& assume);
 
 /// Completes the machine: every GPU and port then has the attributes that Graph reads, except those
-/// that sanity.h repairs.
+/// that repair() replaces.
 void complete(Machine& machine, const Assumptions& assume, Warnings& warnings);
+
+/// Checks a complete machine for impossible or costly settings, and repairs them where possible
+/// (sanity.cc).
+void repair(Machine& machine, Warnings& warnings);
 
 }  // namespace pccl::topo

@@ -28,7 +28,7 @@ void list_fields(Cpu& cpu, Fields& fields) {
 
 template <typename Fields>
 void list_fields(PciDevice& device, Fields& fields) {
-    constexpr int kMostLanes = 255;
+    constexpr int kMostPcieLanes = 255;
     fields.bus_id("busid", device.bus_id);
     fields.text("class", device.class_code);
     fields.text("vendor", device.vendor);
@@ -36,7 +36,7 @@ void list_fields(PciDevice& device, Fields& fields) {
     fields.text("subsystem_vendor", device.subsystem_vendor);
     fields.text("subsystem_device", device.subsystem_device);
     fields.text("link_speed", device.link_speed);
-    fields.number("link_width", device.link_width, 0, kMostLanes);
+    fields.number("link_width", device.link_width, 0, kMostPcieLanes);
     fields.extras(device.extras);
 }
 

@@ -15,7 +15,7 @@ constexpr double kUsualNetRate = 1.25;
 
 struct Generation {
     double gigatransfers;
-    double lane_rate;
+    double pcie_lane_rate;
 };
 constexpr std::array<Generation, 6> kGenerations{
     {{2.5, 0.1875}, {5, 0.375}, {8, kThirdGeneration}, {16, 1.5}, {32, 3}, {64, 6}}};
@@ -38,21 +38,22 @@ double nvlink_rate(int sm) {
     return sm >= 70 ? 20 : 18;
 }
 
-std::optional<double> lane_rate(std::string_view link_speed) {
+std::optional<double> pcie_lane_rate(std::string_view link_speed) {
     constexpr double kTolerance = 0.1;
     double speed = 0;
     const auto parsed =
         std::from_chars(link_speed.data(), link_speed.data() + link_speed.size(), speed);
     if (parsed.ec != std::errc{}) return std::nullopt;
     for (const Generation& generation : kGenerations)
-        if (std::abs(speed - generation.gigatransfers) < kTolerance) return generation.lane_rate;
+        if (std::abs(speed - generation.gigatransfers) < kTolerance)
+            return generation.pcie_lane_rate;
     return std::nullopt;
 }
 
 double pci_rate(const PciDevice& device) {
     const int lanes = device.link_width.value_or(0);
-    return (lanes > 0 ? lanes : kUsualLanes) *
-           lane_rate(device.link_speed.value_or("")).value_or(kThirdGeneration);
+    return (lanes > 0 ? lanes : kUsualPcieLanes) *
+           pcie_lane_rate(device.link_speed.value_or("")).value_or(kThirdGeneration);
 }
 
 double socket_rate(const Cpu& cpu) {

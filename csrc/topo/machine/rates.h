@@ -13,12 +13,12 @@ namespace pccl::topo {
 
 inline constexpr double kLocalRate = 5000;
 /// PCIe lanes, if their number is unknown.
-inline constexpr int kUsualLanes = 16;
+inline constexpr int kUsualPcieLanes = 16;
 
 /// Returns the rate of one NVLink of a GPU of compute capability sm / 10.
 [[nodiscard]] PCCL_API double nvlink_rate(int sm);
 /// Returns the rate of one lane: "16.0 GT/s PCIe"; nullopt if the text names no generation of PCIe.
-[[nodiscard]] PCCL_API std::optional<double> lane_rate(std::string_view link_speed);
+[[nodiscard]] PCCL_API std::optional<double> pcie_lane_rate(std::string_view link_speed);
 /// Returns the rate of a device's link. An unknown generation counts as the third, and an unknown
 /// number of lanes as 16.
 [[nodiscard]] PCCL_API double pci_rate(const PciDevice& device);

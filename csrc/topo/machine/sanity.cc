@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/topo/machine/sanity.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -9,13 +7,14 @@
 #include <vector>
 
 #include "csrc/base/text/text.h"
+#include "csrc/topo/machine/completion.h"
 #include "csrc/topo/machine/rates.h"
 #include "csrc/topo/machine/warning.h"
 
 namespace pccl::topo {
 namespace {
 
-constexpr int kUnknownLanes = 255;
+constexpr int kUnknownPcieLanes = 255;
 
 /// Rounds a bandwidth to one decimal, for messages.
 double rounded(double rate) { return std::round(rate * 10) / 10; }
@@ -30,7 +29,7 @@ class LinkRepair {
                      "what such devices usually have");
         widths_.warn(warnings, "unknown_link_width",
                      "the width of the PCIe link is not known: hypervisors hide it",
-                     concat(kUsualLanes, " lanes"));
+                     concat(kUsualPcieLanes, " lanes"));
         slow_.warn(
             warnings, "slow_switch_link",
             "the link of the switch is far slower than that of a device below it, as virtual "
@@ -44,14 +43,15 @@ class LinkRepair {
         for (PciDevice& child : device.children) mend(child);
         const PciDevice* widest = widest_child(device);
         const std::string bus_id = device.bus_id.value_or("");
-        if (!lane_rate(device.link_speed.value_or(""))) {
+        if (!pcie_lane_rate(device.link_speed.value_or(""))) {
             device.link_speed.offer(
                 widest != nullptr ? widest->link_speed.value_or("") : usual_speed(device),
                 source_for(device.link_speed));
             if (!is_virtual(device)) speeds_.add(bus_id);
         }
-        if (const int lanes = device.link_width.value_or(0); lanes == 0 || lanes == kUnknownLanes) {
-            device.link_width.offer(kUsualLanes, source_for(device.link_width));
+        if (const int lanes = device.link_width.value_or(0);
+            lanes == 0 || lanes == kUnknownPcieLanes) {
+            device.link_width.offer(kUsualPcieLanes, source_for(device.link_width));
             if (!is_virtual(device)) widths_.add(bus_id);
         }
         if (widest != nullptr) mend_switch(device, *widest);

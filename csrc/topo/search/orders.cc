@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "csrc/base/index.h"
+#include "csrc/base/ids.h"
 #include "csrc/topo/search/infinite.h"
 #include "csrc/topo/search/rails.h"
 

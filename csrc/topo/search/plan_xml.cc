@@ -9,7 +9,7 @@
 #include <span>
 #include <utility>
 
-#include "csrc/base/index.h"
+#include "csrc/base/ids.h"
 #include "csrc/topo/search/search.h"
 #include "csrc/topo/xml/xml_text.h"
 

@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "csrc/base/index.h"
+#include "csrc/base/ids.h"
 #include "csrc/topo/machine/rates.h"
 
 namespace pccl::topo {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "csrc/base/index.h"
+#include "csrc/base/ids.h"
 
 namespace pccl::topo {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <pccl/deadline.h>
-#include "csrc/base/index.h"
+#include "csrc/base/ids.h"
 #include "csrc/base/text/text.h"
 #include "csrc/topo/machine/rates.h"
 #include "csrc/topo/search/problem.h"

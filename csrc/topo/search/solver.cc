@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/base/index.h"
+#include "csrc/base/ids.h"
 #include "csrc/topo/machine/rates.h"
 #include "csrc/topo/search/infinite.h"
 #include "csrc/topo/search/orders.h"

@@ -7,7 +7,7 @@
 
 #include "csrc/base/text/listed.h"
 #include "csrc/base/text/text.h"
-#include "csrc/transport/control/outgoing_route.h"
+#include "csrc/transport/control/handshake.h"
 
 namespace pccl::transport {
 namespace {

@@ -5,8 +5,9 @@
 
 #include "csrc/base/text/listed.h"
 #include "csrc/base/text/text.h"
+#include "csrc/sys/socket/interfaces.h"
+#include "csrc/sys/socket/route.h"
 #include "csrc/transport/control/handshake_messages.h"
-#include "csrc/transport/control/outgoing_route.h"
 #include "csrc/transport/control/unix_socket.h"
 
 namespace pccl::transport {
@@ -267,6 +268,19 @@ Status knock(const sys::Address& address, Deadline deadline) {
     const auto connected = sys::connect_to(address, deadline);
     if (connected.status().code() != StatusCode::kUnavailable) return Status::ok();
     return Status::peer_lost(kNoRank, connected.status().message());
+}
+
+std::string outgoing_route(const sys::Address& to) {
+    if (!to.is_ip()) return {};
+    if (const auto interfaces = sys::list_interfaces(); interfaces.is_ok()) {
+        const auto own = std::ranges::find_if(*interfaces, [&to](const sys::Interface& i) {
+            return i.address.same_ip(to) && !to.is_link_local();
+        });
+        if (own != interfaces->end())
+            return concat(", which this host has at ", own->name, ", too");
+    }
+    const auto device = sys::route_device(to);
+    return device.is_ok() ? concat(", through ", *device) : std::string();
 }
 
 }  // namespace pccl::transport

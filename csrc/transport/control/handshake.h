@@ -21,10 +21,13 @@
 
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include <pccl/deadline.h>
 #include "csrc/base/unique_fd.h"
+#include "csrc/sys/socket/address.h"
 #include "csrc/sys/socket/socket.h"
 #include "csrc/transport/control/introduction.h"
 #include "csrc/transport/control/socket_watcher.h"
@@ -85,5 +88,14 @@ class PCCL_API HandshakeClient {
 
 /// Implements ControlPlane::probe().
 [[nodiscard]] PCCL_API Status knock(const sys::Address& address, Deadline deadline);
+
+/// Hint for choosing another route.
+inline constexpr std::string_view kHowToChoose =
+    " (PCCL_SOCKET_IFNAME, on the peer and here, names the interface to use)";
+
+/// Returns ", through eth0": the interface of this host through which packets to an IP address
+/// leave, or that has the address itself; empty for other addresses, and where the kernel does not
+/// report it.
+[[nodiscard]] std::string outgoing_route(const sys::Address& to);
 
 }  // namespace pccl::transport

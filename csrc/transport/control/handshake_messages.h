@@ -12,7 +12,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "csrc/sys/crypto/hmac.h"
+#include "csrc/sys/crypto/sha256.h"
 #include "csrc/sys/socket/socket.h"
 #include "csrc/transport/control/introduction.h"
 

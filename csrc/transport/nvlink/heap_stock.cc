@@ -6,7 +6,7 @@
 
 #include "csrc/base/ids.h"
 #include "csrc/base/text/text.h"
-#include "csrc/sys/crypto/hmac.h"
+#include "csrc/sys/crypto/sha256.h"
 #include "csrc/sys/cuda/per_device.h"
 
 namespace pccl::transport::nvlink {

@@ -11,7 +11,7 @@
 #include <iterator>
 #include <span>
 
-#include "csrc/base/index.h"
+#include "csrc/base/ids.h"
 #include "csrc/base/log/log.h"
 #include "csrc/base/text/text.h"
 #include "csrc/sys/socket/socket.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <span>
 
-#include "csrc/base/index.h"
+#include "csrc/base/ids.h"
 #include "csrc/base/text/text.h"
 #include "csrc/sys/socket/socket.h"
 #include "csrc/transport/control/unix_socket.h"

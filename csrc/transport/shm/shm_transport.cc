@@ -12,8 +12,8 @@
 #include "csrc/sys/socket/descriptors.h"
 #include "csrc/transport/control/handshake.h"
 #include "csrc/transport/control/unix_socket.h"
+#include "csrc/transport/doorbell.h"
 #include "csrc/transport/shm/rma.h"
-#include "csrc/transport/watched_socket.h"
 
 namespace pccl::transport::shm {
 namespace {

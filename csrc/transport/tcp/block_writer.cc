@@ -23,7 +23,7 @@ constexpr std::size_t kWindow = 4 * kMiB;
 
 BlockWriter::BlockWriter(Stripes stripes)
     : stripes_(std::move(stripes)),
-      lanes_(stripes_.count(), SocketLane{.limit = kMostUnsent}),
+      states_(stripes_.count(), SocketState{.limit = kMostUnsent}),
       order_(stripes_.count()),
       number_left_(stripes_.is_numbered() ? sizeof number_ : 0),
       left_(stripes_.block_bytes()) {
@@ -32,22 +32,22 @@ BlockWriter::BlockWriter(Stripes stripes)
 
 void BlockWriter::measure() {
     std::size_t gone = 0;
-    for (std::size_t i = 0; i < lanes_.size(); ++i) {
-        lanes_[i].unsent = sys::unsent_bytes(stripes_.socket(i));
-        gone += lanes_[i].gone();
+    for (std::size_t i = 0; i < states_.size(); ++i) {
+        states_[i].unsent = sys::unsent_bytes(stripes_.socket(i));
+        gone += states_[i].gone();
     }
     if (gone >= kWindow) share_out();
 }
 
 void BlockWriter::share_out() {
-    const std::size_t most = std::ranges::max(lanes_, {}, &SocketLane::gone).gone();
-    for (std::size_t i = 0; i < lanes_.size(); ++i) {
-        SocketLane& lane = lanes_[i];
-        const std::size_t share = kMostUnsent / kStep * lane.gone() / most * kStep;
+    const std::size_t most = std::ranges::max(states_, {}, &SocketState::gone).gone();
+    for (std::size_t i = 0; i < states_.size(); ++i) {
+        SocketState& state = states_[i];
+        const std::size_t share = kMostUnsent / kStep * state.gone() / most * kStep;
         const std::size_t limit = std::max(share, kLeastUnsent);
-        if (limit != lane.limit) sys::notify_once_unsent_below(stripes_.socket(i), limit);
-        lane.limit = limit;
-        lane.given = lane.unsent;
+        if (limit != state.limit) sys::notify_once_unsent_below(stripes_.socket(i), limit);
+        state.limit = limit;
+        state.given = state.unsent;
     }
 }
 
@@ -56,7 +56,7 @@ bool BlockWriter::has_candidates() {
     std::rotate(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(candidate_) + 1,
                 order_.end());
     measure();
-    const auto load_of = [&](std::size_t socket) { return lanes_[socket].load(); };
+    const auto load_of = [&](std::size_t socket) { return states_[socket].load(); };
     std::ranges::stable_sort(order_, {}, load_of);
     const auto end = std::ranges::lower_bound(order_, 1.0, {}, load_of);
     candidates_ = static_cast<std::size_t>(end - order_.begin());
@@ -83,7 +83,7 @@ bool BlockWriter::pass_on() {
 std::size_t BlockWriter::advance(std::size_t taken) {
     const std::size_t of_number = std::min(taken, number_left_);
     const std::size_t of_stream = taken - of_number;
-    lanes_[order_[candidate_]].given += taken;
+    states_[order_[candidate_]].given += taken;
     number_left_ -= of_number;
     left_ -= of_stream;
     if (left_ == 0) {

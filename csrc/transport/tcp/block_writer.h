@@ -56,7 +56,7 @@ class BlockWriter {
     bool others_have_room();
 
     /// State of a socket, in bytes.
-    struct SocketLane {
+    struct SocketState {
         std::size_t given = 0;   // since the last share_out(), plus the unsent bytes at that time
         std::size_t unsent = 0;  // in the send queue, when last measured
         std::size_t limit = 0;   // of unsent: in proportion to the throughput of its path
@@ -68,11 +68,11 @@ class BlockWriter {
     };
 
     Stripes stripes_;
-    std::vector<SocketLane> lanes_;   // by socket
-    std::vector<std::size_t> order_;  // sockets, by load at the start of this block
-    std::size_t candidates_ = 1;      // number of sockets at the front of order_ with few enough
-                                      // bytes
-    std::size_t candidate_ = 0;       // index in order_
+    std::vector<SocketState> states_;  // by socket
+    std::vector<std::size_t> order_;   // sockets, by load at the start of this block
+    std::size_t candidates_ = 1;       // number of sockets at the front of order_ with few enough
+                                       // bytes
+    std::size_t candidate_ = 0;        // index in order_
     BlockNumber number_ = 0;
     std::size_t number_left_;
     std::size_t left_;

@@ -82,7 +82,7 @@ Result<Bytes> TcpRecvLink::peek(ChannelId channel) {
     StripedReader& reader = readers_[static_cast<std::size_t>(channel)];
     auto here = reader.peek();
     if (here.is_ok() && !here->empty()) return here;
-    PCCL_TRY(here.is_ok() ? look_idle(reader) : fail(here.status()));
+    PCCL_TRY(here.is_ok() ? look_idle(reader) : cause_of(here.status()));
     return Bytes();
 }
 
@@ -95,14 +95,14 @@ Result<std::size_t> TcpRecvLink::receive(ChannelId channel, MutableBytes into) {
     StripedReader& reader = readers_[static_cast<std::size_t>(channel)];
     auto received = reader.receive(into);
     if (received.is_ok() && (*received > 0 || into.empty())) return received;
-    PCCL_TRY(received.is_ok() ? look_idle(reader) : fail(received.status()));
+    PCCL_TRY(received.is_ok() ? look_idle(reader) : cause_of(received.status()));
     return std::size_t{0};
 }
 
 Status TcpRecvLink::look_idle(const StripedReader& reader) {
     const Status gone = watch_.look_idle();
     const Status doubt = reader.blocks().doubt();
-    return settled(gone.is_ok() && !doubt.is_ok() ? fail(doubt) : gone);
+    return settled(gone.is_ok() && !doubt.is_ok() ? cause_of(doubt) : gone);
 }
 
 Status TcpRecvLink::settled(const Status& gone) {
@@ -116,7 +116,7 @@ Status TcpRecvLink::settled(const Status& gone) {
     return now - gone_ < kOnTheWay ? Status::ok() : gone;
 }
 
-Status TcpRecvLink::fail(const Status& fault) {
+Status TcpRecvLink::cause_of(const Status& fault) {
     // The error is sticky in the channel, not in the link: the other channel may still have bytes
     // that arrived.
     return watch_.explain(Status::peer_lost(peer_, concat(peer_name_, ": ", fault.message())));

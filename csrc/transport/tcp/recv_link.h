@@ -65,7 +65,7 @@ class TcpRecvLink final : public RecvLink {
     /// Returns `gone`, once no earlier bytes of the peer can still arrive on other sockets.
     Status settled(const Status& gone);
     /// Returns why the peer is gone, once the reason has arrived.
-    Status fail(const Status& fault);
+    Status cause_of(const Status& fault);
 
     const Rank peer_;
     const std::string peer_name_;

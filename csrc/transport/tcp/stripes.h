@@ -17,7 +17,7 @@
 
 #include <pccl/status.h>
 #include "csrc/sys/socket/socket.h"
-#include "csrc/transport/watched_socket.h"
+#include "csrc/transport/doorbell.h"
 
 namespace pccl::transport::tcp {
 

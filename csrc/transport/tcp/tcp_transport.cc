@@ -6,7 +6,7 @@
 
 #include "csrc/base/text/listed.h"
 #include "csrc/base/text/text.h"
-#include "csrc/sys/crypto/hmac.h"
+#include "csrc/sys/crypto/sha256.h"
 #include "csrc/transport/control/routed_handshake.h"
 #include "csrc/transport/tcp/recv_link.h"
 #include "csrc/transport/tcp/send_link.h"

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include <pccl/status.h>
-#include "csrc/transport/rdma.h"
+#include "csrc/transport/rdma_devices.h"
 
 namespace pccl::transport::verbs {
 

@@ -9,7 +9,7 @@
 
 #include "csrc/base/config.h"
 #include "csrc/base/text/text.h"
-#include "csrc/sys/crypto/hmac.h"
+#include "csrc/sys/crypto/sha256.h"
 
 namespace pccl::transport::verbs {
 namespace {

@@ -3,7 +3,7 @@
 // Report on libibverbs, the devices of this machine, and the choice among their ports.
 #pragma once
 
-#include "csrc/transport/rdma.h"
+#include "csrc/transport/rdma_devices.h"
 
 namespace pccl::transport::verbs {
 

@@ -13,7 +13,7 @@
 #include "csrc/capsule/limits.h"
 #include "csrc/capsule/program_bytes.h"
 #include "tests/cpp/capsule/capsule_files.h"
-#include "tests/cpp/capsule/written_files.h"
+#include "tests/cpp/capsule/written_capsules.h"
 #include "tests/cpp/schedule/star.h"
 
 namespace pccl::capsule {

@@ -8,8 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "csrc/capsule/capsule_file.h"
-#include "tests/cpp/capsule/refusals.h"
-#include "tests/cpp/capsule/written_files.h"
+#include "tests/cpp/capsule/written_capsules.h"
 
 namespace pccl::capsule {
 

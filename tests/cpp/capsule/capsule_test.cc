@@ -8,7 +8,6 @@
 #include "csrc/capsule/sizes.h"
 #include "csrc/schedule/generators/generators.h"
 #include "tests/cpp/capsule/written_capsules.h"
-#include "tests/cpp/capsule/written_files.h"
 #include "tests/cpp/schedule/star.h"
 
 namespace pccl::capsule {

@@ -7,7 +7,7 @@
 #include "csrc/capsule/capsule_file.h"
 #include "csrc/capsule/limits.h"
 #include "tests/cpp/capsule/capsule_files.h"
-#include "tests/cpp/capsule/written_files.h"
+#include "tests/cpp/capsule/written_capsules.h"
 
 namespace pccl::capsule {
 namespace {

@@ -10,7 +10,6 @@
 #include "csrc/capsule/capsule.h"
 #include "csrc/capsule/program_bytes.h"
 #include "tests/cpp/capsule/written_capsules.h"
-#include "tests/cpp/capsule/written_files.h"
 #include "tests/cpp/schedule/star.h"
 
 namespace pccl::capsule {

@@ -13,7 +13,6 @@
 #include "csrc/schedule/generators/generators.h"
 #include "csrc/schedule/rotation.h"
 #include "tests/cpp/capsule/written_capsules.h"
-#include "tests/cpp/capsule/written_files.h"
 #include "tests/cpp/schedule/star.h"
 
 namespace pccl::capsule {

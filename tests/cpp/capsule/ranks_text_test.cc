@@ -10,7 +10,7 @@
 #include "csrc/capsule/capsule_file.h"
 #include "csrc/capsule/sizes.h"
 #include "tests/cpp/capsule/capsule_files.h"
-#include "tests/cpp/capsule/written_files.h"
+#include "tests/cpp/capsule/written_capsules.h"
 #include "tests/cpp/schedule/star.h"
 
 namespace pccl::capsule {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/cpp/capsule/written_files.h"
+#include "tests/cpp/capsule/written_capsules.h"
 
 namespace pccl::capsule {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/cluster/audit_events.h"
-
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
@@ -8,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "csrc/cluster/audit_log.h"
 #include "csrc/cluster/cluster_context.h"
 #include "tests/cpp/cluster/opened_cluster.h"
 

@@ -91,7 +91,7 @@ TEST_F(CommandsTest, RefusesCommandsThatCannotAllBe) {
     EXPECT_EQ(optical().commit(options_).status().message(),
               "switch ocs cannot do all that is queued: two circuits leave by port 2");
     EXPECT_EQ(ocs().running(), kRingOfThree);
-    optical().discard();
+    optical().drop_commands();
     EXPECT_EQ(optical().commit(options_).status().message(),
               "no switch has commands queued: command one first");
 }

@@ -23,7 +23,7 @@ namespace {
 using namespace transport;            // NOLINT(google-build-using-namespace)
 using namespace transport::loopback;  // NOLINT(google-build-using-namespace)
 using schedule::Buffer;
-using schedule::Port;
+using schedule::PeerPort;
 
 constexpr GroupId kGroup{1};
 constexpr Secret kSecret{2};
@@ -106,8 +106,8 @@ class Host final : public fakes::Host, public LinkTable {
         receivers_[{request.source, request.channel}] = std::move(link);
     }
     void refused(std::string_view, const Status&) override {}
-    Result<SendLink*> send_link(const Port& to) override;
-    RecvLink* receive_link(const Port& from) override {
+    Result<SendLink*> send_link(const PeerPort& to) override;
+    RecvLink* receive_link(const PeerPort& from) override {
         const auto found = receivers_.find(from);
         return found == receivers_.end() ? nullptr : found->second.get();
     }
@@ -127,8 +127,8 @@ class Host final : public fakes::Host, public LinkTable {
    private:
     ChaosWorld& world_;
     const Rank rank_;
-    std::map<Port, std::unique_ptr<SendLink>> senders_;
-    std::map<Port, std::unique_ptr<RecvLink>> receivers_;
+    std::map<PeerPort, std::unique_ptr<SendLink>> senders_;
+    std::map<PeerPort, std::unique_ptr<RecvLink>> receivers_;
     WideValues input_;
     WideValues output_;
     std::vector<Block> inputs_;
@@ -164,7 +164,7 @@ class ChaosWorld {
     std::vector<std::unique_ptr<Host>> hosts_;
 };
 
-Result<SendLink*> Host::send_link(const Port& to) {
+Result<SendLink*> Host::send_link(const PeerPort& to) {
     auto found = senders_.find(to);
     if (found == senders_.end()) {
         const LinkRequest request{

@@ -54,7 +54,7 @@ TEST(CommunicatorTest, AMissingRankIsNamed) {
 
 TEST(CommunicatorTest, OperatorSpaceIsSeenByThePeer) {
     run_ranks({.size = 2}, [](CommunicatorImpl& comm) {
-        const auto mine = comm.get_operator_space("halo", 4096);
+        const auto mine = comm.allocate_on_all_ranks("halo", 4096);
         ASSERT_TRUE(mine.is_ok()) << mine.status().to_string();
         (*mine)[0] = static_cast<std::byte>(comm.rank() + 1);
         ASSERT_TRUE(comm.barrier().is_ok());
@@ -67,21 +67,23 @@ TEST(CommunicatorTest, OperatorSpaceIsSeenByThePeer) {
 TEST(CommunicatorTest, OperatorSpaceIsTheSameOnAllRanksOrNowhere) {
     run_ranks({.size = 3}, [](CommunicatorImpl& comm) {
         const std::size_t bytes = comm.rank() == 2 ? 200 : 100;
-        const Status sizes = comm.get_operator_space("halo", bytes).status();
+        const Status sizes = comm.allocate_on_all_ranks("halo", bytes).status();
         EXPECT_EQ(sizes.code(), StatusCode::kMismatch);
         EXPECT_EQ(sizes.peer(), 2);
         EXPECT_THAT(sizes.message(), AllOf(HasSubstr("200 bytes named \"halo\" at rank 2"),
                                            HasSubstr("100 bytes named \"halo\" at rank 0")));
         const Status names =
-            comm.get_operator_space(comm.rank() == 0 ? "left" : "right", 100).status();
+            comm.allocate_on_all_ranks(comm.rank() == 0 ? "left" : "right", 100).status();
         EXPECT_THAT(names.message(), AllOf(HasSubstr("named \"right\" at ranks 1, 2"),
                                            HasSubstr("named \"left\" at rank 0")));
-        const Status unable = comm.get_operator_space("empty", comm.rank() == 1 ? 0 : 1).status();
+        const Status unable =
+            comm.allocate_on_all_ranks("empty", comm.rank() == 1 ? 0 : 1).status();
         EXPECT_EQ(unable.code(),
                   comm.rank() == 1 ? StatusCode::kInvalidArgument : StatusCode::kMismatch);
         EXPECT_THAT(unable.message(), HasSubstr("\"empty\" has no bytes"));
         EXPECT_THAT(comm.memory().sizes(), ::testing::IsEmpty());
-        EXPECT_TRUE(comm.get_operator_space("halo", 100).is_ok()) << "none of them is in the way";
+        EXPECT_TRUE(comm.allocate_on_all_ranks("halo", 100).is_ok())
+            << "none of them is in the way";
         EXPECT_THAT(comm.memory().sizes(), ::testing::ElementsAre(::testing::Pair("halo", 100)));
     });
 }
@@ -89,7 +91,7 @@ TEST(CommunicatorTest, OperatorSpaceIsTheSameOnAllRanksOrNowhere) {
 TEST(CommunicatorTest, HeldMemoryOutlivesTheCommunicator) {
     std::array<MappedMemory, 2> theirs;
     run_ranks({.size = 2}, [&](CommunicatorImpl& comm) {
-        const auto mine = comm.get_operator_space("halo", 64).value();
+        const auto mine = comm.allocate_on_all_ranks("halo", 64).value();
         mine[63] = static_cast<std::byte>(comm.rank() + 5);
         const Rank peer = 1 - comm.rank();
         theirs.at(static_cast<std::size_t>(comm.rank())) = comm.memory().hold("halo", peer).value();

@@ -99,7 +99,7 @@ TEST_F(CoordinatorFailoverTest, RankZeroDetectsAGoneRankThatNeverQueries) {
         party_.shown[rank].publish({.number = 1, .stage = Stage::kReady, .proposal = "pairs"});
     std::atomic<bool> is_over = false;
     std::thread strangers([&] {
-        while (!is_over) question_bell().ring();
+        while (!is_over) query_bell().ring();
     });
     const auto leader = std::make_shared<MemberGroup>(party_, 0);
     PhaseCall call(long_wait_of(leader));
@@ -123,7 +123,7 @@ TEST_F(CoordinatorFailoverTest, RankZeroDetectsRanksThatAreReadyLate) {
         while (party_.questions < 3) std::this_thread::yield();
         party_.shown[3].publish({.number = 1, .stage = Stage::kReady, .proposal = "pairs"});
         EXPECT_TRUE(MemberGroup(party_, 3).query(0, Deadline::never()).is_ok());
-        question_bell().ring();
+        query_bell().ring();
     });
     const auto leader = std::make_shared<MemberGroup>(party_, 0);
     PhaseCall call(long_wait_of(leader));

@@ -165,7 +165,7 @@ bool all_is_refused(CommunicatorImpl& comm, const Event& waiting) {
            is_refused(comm.send(1, 0, {&token, 1}).status()) &&
            is_refused(comm.receive(1, 0, {&token, 1}).status()) && is_refused(comm.barrier()) &&
            is_refused(comm.explain(CollectiveKind::kAllReduce, 1024).status()) &&
-           is_refused(comm.get_operator_space("space", 64).status()) &&
+           is_refused(comm.allocate_on_all_ranks("space", 64).status()) &&
            is_refused(comm.shrink({}, {}).status()) &&
            is_refused(comm.survey(std::chrono::seconds(1)).status()) &&
            is_refused(comm.query(1, test_deadline()).status()) && is_refused(comm.health()) &&

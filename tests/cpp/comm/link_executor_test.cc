@@ -70,7 +70,7 @@ class LinkWorld::Host final : public LinkTable {
    public:
     Host(LinkWorld& world, Rank rank) : world_(world), rank_(rank) {}
 
-    Result<transport::SendLink*> send_link(const schedule::Port& to) override {
+    Result<transport::SendLink*> send_link(const schedule::PeerPort& to) override {
         auto& link = senders_[to];
         if (link == nullptr)
             link = std::make_unique<testing::WatchedSendLink>(
@@ -79,7 +79,7 @@ class LinkWorld::Host final : public LinkTable {
                 seen_);
         return link.get();
     }
-    transport::RecvLink* receive_link(const schedule::Port& from) override {
+    transport::RecvLink* receive_link(const schedule::PeerPort& from) override {
         auto& link = receivers_[from];
         if (link == nullptr)
             link = std::make_unique<testing::WatchedRecvLink>(
@@ -121,8 +121,8 @@ class LinkWorld::Host final : public LinkTable {
     LinkWorld& world_;
     const Rank rank_;
     std::string seen_;
-    std::map<schedule::Port, std::unique_ptr<transport::SendLink>> senders_;
-    std::map<schedule::Port, std::unique_ptr<transport::RecvLink>> receivers_;
+    std::map<schedule::PeerPort, std::unique_ptr<transport::SendLink>> senders_;
+    std::map<schedule::PeerPort, std::unique_ptr<transport::RecvLink>> receivers_;
     std::shared_ptr<const LinkProgram> program_;
     WideValues input_;
     WideValues output_;

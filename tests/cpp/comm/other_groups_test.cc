@@ -27,7 +27,7 @@ class Blocked : public ProbedParticipant, public GroupProbe {
     }
     [[nodiscard]] bool can_be_awaited(std::span<const Rank>) const override { return false; }
     [[nodiscard]] bool has_called(std::uint64_t) const override { return true; }
-    void fail(const Status&) override {}
+    void end(const Status&) override {}
     void accept_link(const transport::LinkRequest&, std::unique_ptr<transport::RecvLink>) override {
     }
     void accept_region(const transport::LinkRequest&, std::unique_ptr<transport::Region>) override {

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "csrc/comm/membership/agreement.h"
-#include "csrc/comm/membership/quorum.h"
 #include "tests/cpp/comm/world.h"
 
 namespace pccl::comm {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // How many ranks may go on without the others.
-#include "csrc/comm/membership/quorum.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <vector>
 
+#include "csrc/comm/membership/agreement.h"
 #include "tests/cpp/comm/world.h"
 
 namespace pccl::comm {

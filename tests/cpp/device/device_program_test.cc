@@ -76,10 +76,10 @@ TEST(DeviceTablesTest, MessagesOfAPortAreNumberedByTheirSteps) {
 TEST(DeviceTablesTest, ChannelsBetweenTwoRanksAreNumberedWithoutGaps) {
     const schedule::Slice input{schedule::Buffer::kInput, 0, 1};
     const schedule::Slice output{schedule::Buffer::kOutput, 0, 1};
-    const auto send = [&](schedule::Port to) {
+    const auto send = [&](schedule::PeerPort to) {
         return schedule::Step{.action = schedule::Action::kSend, .src = input, .to = to};
     };
-    const auto recv = [&](schedule::Port from) {
+    const auto recv = [&](schedule::PeerPort from) {
         return schedule::Step{.action = schedule::Action::kRecv, .dst = output, .from = from};
     };
     const schedule::Program first{.lanes = {{send({1, 7}), send({1, 3}), recv({1, 5})}}};

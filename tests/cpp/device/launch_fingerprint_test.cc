@@ -2,8 +2,6 @@
 
 // What ranks of one call have alike, though their sides of it differ, and what tells calls apart.
 
-#include "csrc/device/launch/launch_fingerprint.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/device/launch/lowering.h"
 #include "csrc/schedule/generators/generators.h"
 
 namespace pccl::device {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Which connections a session tells a peer to have ended.
-#include "csrc/p2p/session/ended_connections.h"
-
 #include <gmock/gmock.h>
+
+#include "csrc/p2p/session/peer_table.h"
 
 namespace pccl::p2p {
 namespace {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/schedule/verifier/execution.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "csrc/schedule/verifier/checks.h"
 #include "tests/cpp/schedule/faulty_schedules.h"
 
 namespace pccl::schedule {

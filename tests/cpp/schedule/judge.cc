@@ -71,8 +71,8 @@ class Closure {
             for (std::size_t other = 0; other < nodes_.size(); ++other) {
                 if (waits_for(node, nodes_[other])) before_[other][i] = true;
             }
-            const Port& to = node.what->to;
-            const Port& from = node.what->from;
+            const PeerPort& to = node.what->to;
+            const PeerPort& from = node.what->from;
             if (to.is_used()) sends[{node.rank, to.peer, to.channel}].push_back(i);
             if (from.is_used()) receives[{from.peer, node.rank, from.channel}].push_back(i);
         }

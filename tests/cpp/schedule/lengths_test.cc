@@ -20,7 +20,7 @@ TEST(VerifierTest, ReturnsWhetherBlocksMayDifferInLength) {
     EXPECT_TRUE(takes_uneven(schedule));
     // Rank 1 keeps rank 0's block in scratch for a while, where nothing tells whose it is.
     Lane& lane = schedule.programs[1].lanes[0];
-    const auto from_0 = std::ranges::find(lane, Port{0}, &Step::from);
+    const auto from_0 = std::ranges::find(lane, PeerPort{0}, &Step::from);
     ASSERT_EQ(from_0->dst, Slices(kOut, 0, 1));
     from_0->dst = {kTmp, 0, 1};
     lane.push_back({.action = Action::kCopy, .src = {kTmp, 0, 1}, .dst = {kOut, 0, 1}});

@@ -84,8 +84,8 @@ class Mutator {
         swap_peer(spot, &Step::from, "from");
     }
 
-    void swap_peer(const Spot& spot, Port Step::*port, const char* name) {
-        const Port& old = step_at(spot).*port;
+    void swap_peer(const Spot& spot, PeerPort Step::*port, const char* name) {
+        const PeerPort& old = step_at(spot).*port;
         if (!old.is_used()) return;
         for (Rank other = 0; other < ranks(); ++other) {
             if (other == old.peer || std::cmp_equal(other, spot.rank)) continue;
@@ -94,7 +94,7 @@ class Mutator {
         }
         const Lane& lane = lane_at(spot);
         for (std::size_t next = spot.step + 1; next < lane.size(); ++next) {
-            const Port& later = lane[next].*port;
+            const PeerPort& later = lane[next].*port;
             if (!later.is_used() || later == old) continue;
             Schedule mutant = original_;
             Lane& changed = mutant.programs[spot.rank].lanes[spot.lane];
@@ -174,8 +174,8 @@ class Mutator {
     }
 
     [[nodiscard]] std::optional<Spot> receiver_of(const Spot& spot) const {
-        const Port to = step_at(spot).to;
-        const Port wanted{static_cast<Rank>(spot.rank), to.channel};
+        const PeerPort to = step_at(spot).to;
+        const PeerPort wanted{static_cast<Rank>(spot.rank), to.channel};
         std::ptrdiff_t number = std::count_if(
             lane_at(spot).begin(), lane_at(spot).begin() + static_cast<std::ptrdiff_t>(spot.step),
             [&](const Step& step) { return step.to == to; });

@@ -86,7 +86,7 @@ class Reader {
     }
 
    private:
-    [[nodiscard]] Messages messages(Port Step::*port, Slices Step::*list) const {
+    [[nodiscard]] Messages messages(PeerPort Step::*port, Slices Step::*list) const {
         Messages found;
         for (const Lane& lane : program_.lanes)
             for (const Step& step : lane)

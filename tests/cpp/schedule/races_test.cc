@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Steps that access one chunk without an order between them, and those that have one.
-#include "csrc/schedule/verifier/races.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "csrc/base/ids.h"
+#include "csrc/schedule/verifier/checks.h"
 #include "tests/cpp/schedule/faulty_schedules.h"
 
 namespace pccl::schedule {

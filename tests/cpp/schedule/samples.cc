@@ -9,8 +9,8 @@ Schedule two_lane_ring_all_reduce(int ranks) {
         .shape = {.kind = CollectiveKind::kAllReduce, .ranks = ranks, .chunks = ranks, .slots = 1},
         .programs = {}};
     for (Rank rank = 0; rank < ranks; ++rank) {
-        const Port left{(rank + ranks - 1) % ranks};
-        const Port right{(rank + 1) % ranks};
+        const PeerPort left{(rank + ranks - 1) % ranks};
+        const PeerPort right{(rank + 1) % ranks};
         const auto chunk = [&](Buffer buffer, int behind) {
             return Slice{buffer, (rank + 2 * ranks - behind) % ranks, 1};
         };

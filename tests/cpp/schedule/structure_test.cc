@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Steps that do not exist or do not fit, and the fault that the verifier names.
-#include "csrc/schedule/verifier/structure.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "csrc/schedule/generators/generators.h"
+#include "csrc/schedule/verifier/checks.h"
 #include "tests/cpp/schedule/faulty_schedules.h"
 
 namespace pccl::schedule {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/sys/crypto/hmac.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "csrc/sys/crypto/sha256.h"
 
 namespace pccl::sys {
 namespace {

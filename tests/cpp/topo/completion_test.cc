@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 
-#include "csrc/topo/machine/sanity.h"
 #include "tests/cpp/topo/machines.h"
 #include "tests/cpp/topo/sane_machines.h"
 

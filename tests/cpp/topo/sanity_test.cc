@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/topo/machine/sanity.h"
-
 #include <gmock/gmock.h>
 
+#include "csrc/topo/machine/completion.h"
 #include "tests/cpp/topo/machines.h"
 #include "tests/cpp/topo/sane_machines.h"
 

@@ -12,9 +12,9 @@
 
 #include "csrc/base/ids.h"
 #include "csrc/sys/cpu/streaming.h"
-#include "tests/cpp/base/counted.h"
+#include "tests/cpp/sys/counted.h"
 
-namespace pccl {
+namespace pccl::sys {
 namespace {
 
 constexpr std::size_t kBytes = 64 * kKiB;
@@ -137,4 +137,4 @@ TEST_F(Copies, StayInTheCachesWhereReadersWouldWaitForMemory) {
 }
 
 }  // namespace
-}  // namespace pccl
+}  // namespace pccl::sys

@@ -9,7 +9,7 @@ namespace pccl::comm {
 namespace {
 
 TEST(QuestionBellTest, EndsARest) {
-    QuestionBell bell;
+    QueryBell bell;
     const std::uint64_t before = bell.rings();
     std::thread resting([&] { bell.rest(before, std::chrono::hours(1)); });
     bell.ring();

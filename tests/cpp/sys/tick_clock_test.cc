@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace pccl {
+namespace pccl::sys {
 namespace {
 
 TEST(TickClock, ReturnsTheTimeOfTheSystemClock) {
@@ -33,4 +33,4 @@ TEST(TickClock, NeverGoesBackBetweenTwoReads) {
 }
 
 }  // namespace
-}  // namespace pccl
+}  // namespace pccl::sys

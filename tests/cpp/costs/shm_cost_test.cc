@@ -11,10 +11,9 @@
 #include "csrc/base/ids.h"
 #include "csrc/base/text/text.h"
 
-namespace pccl::comm {
+namespace pccl::costs {
 namespace {
 
-using costs::MachineCosts;
 using schedule::CollectiveKind;
 
 constexpr CollectiveKind kAllKinds[] = {CollectiveKind::kAllReduce,     CollectiveKind::kAllGather,
@@ -22,7 +21,7 @@ constexpr CollectiveKind kAllKinds[] = {CollectiveKind::kAllReduce,     Collecti
                                         CollectiveKind::kReduce,        CollectiveKind::kGather,
                                         CollectiveKind::kScatter,       CollectiveKind::kAllToAll};
 
-costs::ShmShape shape_of(int ranks, int ranks_on_core = 1) {
+ShmShape shape_of(int ranks, int ranks_on_core = 1) {
     const auto parts = static_cast<std::size_t>(ranks);
     return {.ranks = ranks,
             .buffer_bytes = 1 * kMiB,
@@ -49,9 +48,9 @@ TEST(ShmCostTest, MoreBytesNeverTakeLess) {
                 double before = 0;
                 // Within one level of the caches: others have figures of their own.
                 for (std::size_t bytes = 64 * kKiB; bytes * 32 <= 1 * kMiB; bytes *= 2) {
-                    const costs::ShmCall call{.kind = kind, .count = bytes};
+                    const ShmCall call{.kind = kind, .count = bytes};
                     const double seconds = board_seconds(
-                        costs::shm_predictions(shape_of(ranks), call, MachineCosts()), algorithm);
+                        shm_predictions(shape_of(ranks), call, MachineCosts()), algorithm);
                     EXPECT_GE(seconds, before);
                     before = seconds;
                 }
@@ -61,9 +60,8 @@ TEST(ShmCostTest, MoreBytesNeverTakeLess) {
 /// Of no bytes, what is left is looking at the others; who reads from one root looks at that alone.
 TEST(ShmCostTest, ARoundGrowsWithTheRanksThatAreWaitedFor) {
     const auto seconds = [](CollectiveKind kind, int ranks) {
-        return board_seconds(
-            costs::shm_predictions(shape_of(ranks), {.kind = kind}, MachineCosts()),
-            ShmAlgorithm::kOneShot);
+        return board_seconds(shm_predictions(shape_of(ranks), {.kind = kind}, MachineCosts()),
+                             ShmAlgorithm::kOneShot);
     };
     const double line = MachineCosts().core_round_trip.seconds;
     for (const CollectiveKind kind : kAllKinds) {
@@ -77,29 +75,28 @@ TEST(ShmCostTest, ARoundGrowsWithTheRanksThatAreWaitedFor) {
 TEST(ShmCostTest, WhatHeadersLeaveOfABufferChangesNothing) {
     MachineCosts costs;
     costs.cache_bytes[1] = 2 * kMiB;
-    costs::ShmShape longer = shape_of(2);
+    ShmShape longer = shape_of(2);
     longer.buffer_bytes += 7 * kKiB;
-    const costs::ShmCall call{
-        .kind = CollectiveKind::kAllReduce, .element_bytes = 4, .count = 64 * kKiB};
+    const ShmCall call{.kind = CollectiveKind::kAllReduce, .element_bytes = 4, .count = 64 * kKiB};
     for (const ShmAlgorithm algorithm : kShmAlgorithms)
-        EXPECT_EQ(board_seconds(costs::shm_predictions(longer, call, costs), algorithm),
-                  board_seconds(costs::shm_predictions(shape_of(2), call, costs), algorithm));
+        EXPECT_EQ(board_seconds(shm_predictions(longer, call, costs), algorithm),
+                  board_seconds(shm_predictions(shape_of(2), call, costs), algorithm));
 }
 
 TEST(ShmCostTest, WhoTakesTurnsOnACoreTakesLonger) {
     for (const CollectiveKind kind : kAllKinds) {
-        const costs::ShmCall call{.kind = kind, .count = 4 * kKiB};
-        const auto alone = costs::shm_predictions(shape_of(4), call, MachineCosts());
-        const auto crowded = costs::shm_predictions(shape_of(4, 2), call, MachineCosts());
+        const ShmCall call{.kind = kind, .count = 4 * kKiB};
+        const auto alone = shm_predictions(shape_of(4), call, MachineCosts());
+        const auto crowded = shm_predictions(shape_of(4, 2), call, MachineCosts());
         for (const Prediction& candidate : alone)
             EXPECT_GT(board_seconds(crowded, candidate.on_shm), candidate.seconds);
     }
 }
 
 TEST(ShmCostTest, WhereReadingDirectlyIsDearNobodyDoes) {
-    const costs::ShmCall call{.kind = CollectiveKind::kAllGather, .count = 256 * kKiB};
+    const ShmCall call{.kind = CollectiveKind::kAllGather, .count = 256 * kKiB};
     const auto best = [&](const MachineCosts& costs) {
-        return costs::shm_predictions(shape_of(2), call, costs).front().on_shm;
+        return shm_predictions(shape_of(2), call, costs).front().on_shm;
     };
     EXPECT_EQ(best(with_bytes("direct", 5)), ShmAlgorithm::kOneShot);
     EXPECT_EQ(best(with_bytes("direct", 0.001)), ShmAlgorithm::kDirect);
@@ -108,9 +105,8 @@ TEST(ShmCostTest, WhereReadingDirectlyIsDearNobodyDoes) {
 TEST(ShmCostTest, WhatWasReadBeforeMayBeReadAgainButNotWhatWasSummedUpInPlace) {
     MachineCosts costs = with_bytes("direct", 0.2);
     const auto directly = [&](CollectiveKind kind) {
-        const costs::ShmCall call{.kind = kind, .count = 256 * kKiB};
-        return board_seconds(costs::shm_predictions(shape_of(2), call, costs),
-                             ShmAlgorithm::kDirect);
+        const ShmCall call{.kind = kind, .count = 256 * kKiB};
+        return board_seconds(shm_predictions(shape_of(2), call, costs), ShmAlgorithm::kDirect);
     };
     const double gathered = directly(CollectiveKind::kAllGather);
     const double reduced = directly(CollectiveKind::kAllReduce);
@@ -120,9 +116,9 @@ TEST(ShmCostTest, WhatWasReadBeforeMayBeReadAgainButNotWhatWasSummedUpInPlace) {
 }
 
 TEST(ShmCostTest, BlocksGoDirectlyFromWhereThatIsFaster) {
-    const costs::ShmCall call{.kind = CollectiveKind::kAllToAll, .count = 0};
+    const ShmCall call{.kind = CollectiveKind::kAllToAll, .count = 0};
     const auto inline_bytes = [&](const MachineCosts& costs, int ranks = 2) {
-        return costs::plan_on_shm(shape_of(ranks), call, ShmAlgorithm::kDirect, costs).inline_bytes;
+        return plan_on_shm(shape_of(ranks), call, ShmAlgorithm::kDirect, costs).inline_bytes;
     };
     EXPECT_EQ(inline_bytes(with_bytes("direct", 5)), shape_of(2).part_bytes);
     const std::size_t cheap =
@@ -145,13 +141,11 @@ TEST(ShmCostTest, EveryPlanMovesSomething) {
         for (const int ranks : {2, 256})
             for (const ShmAlgorithm algorithm : kShmAlgorithms)
                 for (const std::size_t element : {1, 2, 4, 8, 16}) {
-                    const costs::ShmCall call{
-                        .kind = kind, .element_bytes = element, .count = 1000};
-                    EXPECT_GT(
-                        costs::plan_on_shm(shape_of(ranks), call, algorithm, MachineCosts()).window,
-                        0U);
+                    const ShmCall call{.kind = kind, .element_bytes = element, .count = 1000};
+                    EXPECT_GT(plan_on_shm(shape_of(ranks), call, algorithm, MachineCosts()).window,
+                              0U);
                 }
 }
 
 }  // namespace
-}  // namespace pccl::comm
+}  // namespace pccl::costs

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace pccl {
+namespace pccl::sys {
 
 inline std::vector<std::byte> counted(std::size_t bytes) {
     std::vector<std::byte> values(bytes);
@@ -14,4 +14,4 @@ inline std::vector<std::byte> counted(std::size_t bytes) {
     return values;
 }
 
-}  // namespace pccl
+}  // namespace pccl::sys

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "csrc/base/ids.h"
-#include "tests/cpp/base/counted.h"
+#include "tests/cpp/sys/counted.h"
 
-namespace pccl {
+namespace pccl::sys {
 namespace {
 
 TEST(Streaming, CopiesExactlyItsBytesFromAndToAnyAddress) {
@@ -32,4 +32,4 @@ TEST(Streaming, CopiesExactlyItsBytesFromAndToAnyAddress) {
 }
 
 }  // namespace
-}  // namespace pccl
+}  // namespace pccl::sys

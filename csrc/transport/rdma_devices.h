@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// RDMA of this machine as users see it: plain values, which also exist in builds without
-// transport/verbs.
+// Report on the RDMA devices of this machine, and the steps of their examination: plain values,
+// which also exist in builds without transport/verbs.
 #pragma once
 
 #include <array>

@@ -16,10 +16,8 @@
 #include "csrc/sys/socket/socket.h"
 #include "csrc/transport/control/echoes.h"
 
-namespace pccl::comm {
+namespace pccl::costs {
 namespace {
-
-namespace fs = std::filesystem;
 
 using ::testing::HasSubstr;
 
@@ -31,10 +29,10 @@ class HostWays : public ::testing::Test {
         config_.cache_folder = name;
         listener_ = std::move(sys::listen_on(sys::Address::parse("127.0.0.1:0").value()).value());
     }
-    void TearDown() override { fs::remove_all(config_.cache_folder); }
+    void TearDown() override { std::filesystem::remove_all(config_.cache_folder); }
 
     /// To a process that answers, if it `answers`.
-    costs::SoughtWay sought(bool answers = true) {
+    SoughtWay sought(bool answers = true) {
         return {
             .from = "host-a",
             .to = "host-b",
@@ -56,10 +54,10 @@ class HostWays : public ::testing::Test {
         return here;
     }
     /// Under load its time may not do, or it is disturbed, and not kept.
-    topo::HostWay found(const costs::SoughtWay& what) {
+    topo::HostWay found(const SoughtWay& what) {
         for (const Deadline answer_timeout = Deadline::after(std::chrono::seconds(60));
              !answer_timeout.passed();) {
-            auto way = costs::way_between(what, config_);
+            auto way = way_between(what, config_);
             const bool is_kept = way && read().find(way->text()) != std::string::npos;
             if (way && (is_kept || config_.cache_folder.empty())) return *std::move(way);
         }
@@ -67,11 +65,12 @@ class HostWays : public ::testing::Test {
         return {};
     }
     void write(const std::string& text) const {
-        fs::create_directories(fs::path(costs::ways_path(config_)).parent_path());
-        std::ofstream(costs::ways_path(config_)) << text;
+        std::filesystem::create_directories(
+            std::filesystem::path(ways_path(config_)).parent_path());
+        std::ofstream(ways_path(config_)) << text;
     }
     [[nodiscard]] std::string read() const {
-        std::ifstream file(costs::ways_path(config_));
+        std::ifstream file(ways_path(config_));
         return {std::istreambuf_iterator<char>(file), {}};
     }
 
@@ -90,14 +89,14 @@ TEST_F(HostWays, AreTimedOnceAndKept) {
     EXPECT_LT(way.byte, 1e-6);
     EXPECT_FALSE(way.is_narrow);
     const int connections = connections_;
-    EXPECT_EQ(costs::way_between(sought(), config_)->text(), way.text());
+    EXPECT_EQ(way_between(sought(), config_)->text(), way.text());
     EXPECT_EQ(connections_, connections) << "the kept one is taken";
     EXPECT_THAT(read(), HasSubstr("host-a host-b " + way.text()));
 }
 
 TEST_F(HostWays, AreOfTwoHostsEach) {
     found(sought());
-    costs::SoughtWay other = sought();
+    SoughtWay other = sought();
     other.to = "host-c";
     const int connections = connections_;
     found(other);
@@ -107,7 +106,7 @@ TEST_F(HostWays, AreOfTwoHostsEach) {
 }
 
 TEST_F(HostWays, MuchSlowerThanLoopbackAreNarrow) {
-    costs::SoughtWay what = sought();
+    SoughtWay what = sought();
     what.loopback_byte = 1e-15;
     EXPECT_TRUE(found(what).is_narrow);
 }
@@ -132,21 +131,21 @@ TEST_F(HostWays, FromAClockThatWasSetBackSinceAreTimedAnew) {
 
 TEST_F(HostWays, InAFileThatOthersMayWriteAreNone) {
     write("host-a host-b 700 3 0.5 0 " + now_in_utc() + " node7\n");
-    fs::permissions(costs::ways_path(config_), fs::perms::all);
+    std::filesystem::permissions(ways_path(config_), std::filesystem::perms::all);
     EXPECT_NE(found(sought()).round, 700e-6);
 }
 
 TEST_F(HostWays, ThatNobodyAnswersAreNone) {
-    EXPECT_FALSE(costs::way_between(sought(false), config_).has_value());
-    costs::SoughtWay none = sought();
+    EXPECT_FALSE(way_between(sought(false), config_).has_value());
+    SoughtWay none = sought();
     none.connect = [](Deadline) -> Result<UniqueFd> { return Status::unavailable("no way"); };
-    EXPECT_FALSE(costs::way_between(none, config_).has_value());
+    EXPECT_FALSE(way_between(none, config_).has_value());
     EXPECT_EQ(read(), "");
 }
 
 TEST_F(HostWays, AreNotTimedWhereCostsAreOff) {
     config_.costs_file = "off";
-    EXPECT_FALSE(costs::way_between(sought(), config_).has_value());
+    EXPECT_FALSE(way_between(sought(), config_).has_value());
     EXPECT_EQ(connections_, 0);
 }
 
@@ -159,4 +158,4 @@ TEST_F(HostWays, WithoutAPlaceAreTimedForEachGroup) {
 }
 
 }  // namespace
-}  // namespace pccl::comm
+}  // namespace pccl::costs
