@@ -163,7 +163,7 @@ def check_at_rest(usual: int) -> None:
     That thread may have closed its reserve for a peer, and then has one fewer for a while.
     """
     found = settled(descriptors, usual)
-    names = [os.readlink(each) for each in Path("/proc/self/fd").iterdir() if each.is_symlink()]
+    names = [str(each.readlink()) for each in Path("/proc/self/fd").iterdir() if each.is_symlink()]
     assert found <= usual, (found, usual, sorted(names))
 
 

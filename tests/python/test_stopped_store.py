@@ -138,7 +138,7 @@ def test_a_stopped_store_of_the_agent(
         with ctrl_c_soon(), pytest.raises(KeyboardInterrupt):
             pccl.Communicator(rendezvous="env://", timeout=1000)
     else:
-        with pytest.raises(RuntimeError, match="did not answer|timed out"):
+        with pytest.raises(RuntimeError, match=r"did not answer|timed out"):
             pccl.Communicator(rendezvous="env://", timeout=1)
 
 

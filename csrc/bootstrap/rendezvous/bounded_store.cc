@@ -80,11 +80,11 @@ Status BoundedStore::run(Deadline end, std::function<void(Store&)> work) {
 
 template <typename Outcome, typename Work>
 Outcome BoundedStore::outcome_of(Work work, Duration wait) {
-    const Duration longest = wait > Duration::max() - per_call_ ? Duration::max() : wait + per_call_;
+    const Duration longest =
+        wait > Duration::max() - per_call_ ? Duration::max() : wait + per_call_;
     const auto outcome = std::make_shared<Outcome>(Status::timeout("the call has not ended"));
-    PCCL_TRY(run(limit_.within(longest), [outcome, work = std::move(work)](Store& store) {
-        *outcome = work(store);
-    }));
+    PCCL_TRY(run(limit_.within(longest),
+                 [outcome, work = std::move(work)](Store& store) { *outcome = work(store); }));
     return std::move(*outcome);
 }
 

@@ -25,8 +25,8 @@ class PCCL_API BoundedStore final : public Store {
     /// the flag must exist until then.
     void limit(Deadline deadline) { limit_ = deadline; }
 
-    // All calls return kUnavailable where the store has not answered one second after the deadline. A
-    // later call waits for the abandoned one first.
+    // All calls return kUnavailable where the store has not answered one second after the deadline.
+    // A later call waits for the abandoned one first.
     Status set(const std::string& key, const std::string& value) override;
     Result<std::string> get(const std::string& key, Deadline deadline) override;
     Result<std::int64_t> add(const std::string& key, std::int64_t delta) override;

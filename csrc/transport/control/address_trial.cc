@@ -70,7 +70,7 @@ Result<std::optional<sys::Address>> AddressTrial::advance() {
     return cause();
 }
 
-/// Returns why the trial has failed. A shortage of this process tells nothing about the peer.
+/// Returns why the trial has failed. A shortage of this process is no evidence about the peer.
 Status AddressTrial::cause() const {
     const auto lacks = [](const Candidate& candidate) {
         return candidate.failure.code() == StatusCode::kResourceExhausted;

@@ -115,18 +115,16 @@ def errors_of_fields() -> Iterator[None]:
     """Turn the exceptions that fields of other types and values cause into a ValueError."""
     try:
         yield
-        return
     except KeyError as error:
-        reason = f"it has no {error}"
+        raise ValueError(f"it has no {error}") from None
     except IndexError:
-        reason = "it has a rank that its group does not have"
+        raise ValueError("it has a rank that its group does not have") from None
     except (AttributeError, OverflowError, TypeError) as error:
-        reason = f"a field has another type than in docs/reference/failure.md ({error})"
+        raise ValueError(
+            f"a field has another type than in docs/reference/failure.md ({error})"
+        ) from None
     except RecursionError:
-        reason = "it is nested too deeply"
-    except ValueError as error:
-        reason = str(error)
-    raise ValueError(reason)
+        raise ValueError("it is nested too deeply") from None
 
 
 def _parsed(text: bytes) -> _Json:

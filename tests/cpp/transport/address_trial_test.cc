@@ -55,7 +55,7 @@ TEST(SocketControlPlaneTest, FindsTheAddressAtWhichAPeerProvesItself) {
     EXPECT_EQ(late.code(), StatusCode::kTimeout);
 }
 
-TEST(SocketControlPlaneTest, AShortageHereTellsNothingAboutAPeer) {
+TEST(SocketControlPlaneTest, AShortageHereDoesNotLoseAPeer) {
     const auto control = make({.interface = "127.0.0.0/8"});
     const FarProcess far;
     const std::string right = far.address().doors.back();
