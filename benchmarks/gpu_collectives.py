@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed as dist
-import torch.multiprocessing as mp
+from common import gpu_ranks
 
 from pccl import _core, schedule
 from pccl.bench import bytes_of
@@ -416,14 +416,7 @@ def measure(ranks: int, options: argparse.Namespace) -> list[dict[str, Any]]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    context = mp.get_context("spawn")
-    results = context.SimpleQueue()
-    processes = [
-        context.Process(target=enter, args=(rank, ranks, port, options, results))
-        for rank in range(ranks)
-    ]
-    for process in processes:
-        process.start()
+    processes, results = gpu_ranks.spawn(enter, ranks, ranks, port, options)
     cells = collect(processes, results, options.limit)
     done = {cell: found for cell, found in cells.items() if len(found) == ranks}
     wanted = len(options.collectives) * len(options.sizes)

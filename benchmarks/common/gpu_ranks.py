@@ -16,8 +16,26 @@ from pccl.bench import bytes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from multiprocessing.context import SpawnProcess
 
 SIZES = [4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20, 256 << 20]
+
+
+def spawn(
+    body: Callable[..., None], ranks: int, *arguments: object
+) -> tuple[list[SpawnProcess], Any]:
+    """Start ``body(rank, *arguments, results)`` in one process for each rank.
+
+    Returns the processes, which the caller ends, and the queue ``results``.
+    """
+    context = mp.get_context("spawn")
+    results = context.SimpleQueue()
+    processes = [
+        context.Process(target=body, args=(rank, *arguments, results)) for rank in range(ranks)
+    ]
+    for process in processes:
+        process.start()
+    return processes, results
 
 
 def run(
@@ -29,14 +47,7 @@ def run(
     longer than ``timeout`` seconds. ``port`` is that of a store.
     """
     server = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
-    context = mp.get_context("spawn")
-    results = context.SimpleQueue()
-    ranks = [
-        context.Process(target=body, args=(rank, backend, server.port, options, results))
-        for rank in range(options.ranks)
-    ]
-    for process in ranks:
-        process.start()
+    ranks, results = spawn(body, options.ranks, backend, server.port, options)
     for process in ranks:
         process.join(timeout)
     if all(process.exitcode == 0 for process in ranks):
