@@ -107,14 +107,14 @@ def least_packets(world_size: int) -> int:
     return (world_size - 1) * nbytes // rdma.path_mtu("rxe0")
 
 
-def run_over(devices: str, world_size: int, machines: Machines | None = None) -> list[int]:
+def run_over_verbs(world_size: int, machines: Machines | None = None) -> list[int]:
     """Run all of it, and return the packets that each device of this machine has sent for it."""
     before = [rdma.sent_packets(device) for device in rdma.DEVICES]
     run_ranks(
         all_of_it,
         world_size,
         timeout_s=rdma.SECONDS,
-        environment=rdma.over_verbs(devices),
+        environment=rdma.over_verbs(),
         machines=machines,
     )
     return [
@@ -124,13 +124,13 @@ def run_over(devices: str, world_size: int, machines: Machines | None = None) ->
 
 @pytest.mark.parametrize("world_size", [2, 4])
 def test_ranks_of_one_machine_over_two_devices(world_size: int) -> None:
-    packets = run_over("rxe0,rxe1", world_size)
+    packets = run_over_verbs(world_size)
     assert sum(packets) >= least_packets(world_size)
     assert all(packets), packets
 
 
 @pytest.mark.two_machines
 def test_ranks_of_two_machines() -> None:
-    packets = run_over("rxe0", 2, rdma.two_machines())
+    packets = run_over_verbs(2, rdma.two_machines())
     assert packets[0] >= least_packets(2) // 2
     assert packets[1] == 0

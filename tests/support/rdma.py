@@ -26,21 +26,25 @@ def need_devices() -> None:
         pytest.skip(f"no RDMA device {missing[0]} is here: {WHERE}", allow_module_level=True)
 
 
+def peer() -> str | None:
+    """Return the address of the other machine; None where there is none."""
+    other = os.environ.get("PEER")
+    return None if other == os.environ.get("ADDRESS") else other
+
+
 def two_machines(*, other_stays: bool = True) -> Machines:
     """Return the place of this machine among two; skip where it is alone."""
-    node, peer = os.environ.get("NODE"), os.environ.get("PEER")
-    own = os.environ.get("ADDRESS")
-    if node is None or peer is None or peer == own:
+    other, node = peer(), os.environ.get("NODE")
+    if other is None or node is None:
         pytest.skip(f"needs two machines: {WHERE}")
-    first = own if node == "1" else peer
-    assert first is not None
+    first = os.environ["ADDRESS"] if node == "1" else other
     return Machines(int(node) - 1, first, next(_ports), other_stays)
 
 
-def over_verbs(devices: str = "", **settings: str) -> dict[str, str]:
-    """Return the environment of a process that may use verbs alone, on these devices."""
-    chosen = {"PCCL_IB_HCA": devices} if devices else {}
-    return {"PCCL_TRANSPORTS": "verbs", **chosen, **settings}
+def over_verbs(**settings: str) -> dict[str, str]:
+    """Return the environment of a process that may use verbs alone, on all devices that reach."""
+    devices = DEVICES if peer() is None else DEVICES[:1]
+    return {"PCCL_TRANSPORTS": "verbs", "PCCL_IB_HCA": ",".join(devices), **settings}
 
 
 def sent_packets(device: str) -> int:
