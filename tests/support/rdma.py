@@ -57,3 +57,8 @@ def path_mtu(device: str) -> int:
     netdev = Path(SYSFS / device / "parent").read_text().strip()
     mtu = int(Path(f"/sys/class/net/{netdev}/mtu").read_text())
     return max(size for size in (256, 512, 1024, 2048, 4096) if size + 80 <= mtu)
+
+
+def is_active(device: str) -> bool:
+    """Return whether the port of a device is up."""
+    return (SYSFS / device / "ports/1/state").read_text().startswith("4:")
