@@ -122,7 +122,7 @@ def power_off_in_the_middle(rank: int, world_size: int) -> None:
     comm.all_reduce(values)
     assert (values == 2).all()
     if rank == 1:
-        threading.Timer(1.0, lambda: Path("/proc/sysrq-trigger").write_text("o")).start()
+        threading.Timer(1.0, lambda: Path("/proc/sysrq-trigger").write_text("b")).start()
     error = until_lost(comm, values)
     assert error.rank == 1
     assert "rank 1" in str(error)
