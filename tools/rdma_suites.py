@@ -6,7 +6,8 @@
     tools/rdma_suites.py ci         those that CI runs, in one boot
     tools/rdma_suites.py gate NAME  these, in the order of the list
 
-Suites for one machine share a boot, those for two machines another one.
+Suites for one machine share a boot, those for two machines another one. One in which the second
+machine ends has a boot of its own.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ class Suite:
     seconds: int
     in_ci: bool
     command: str
+    survivors: int  # machines that are left at its end
     result: str = NOT_RUN
     took: float | None = None
 
@@ -66,15 +68,17 @@ def parse(text: str, source: str) -> list[Suite]:
         name, machines, seconds, ci, command = fields
         if name in {suite.name for suite in suites}:
             raise Refused(f"{where}: a second suite {name}")
-        if machines not in ("1", "2"):
-            raise Refused(f"{where}: {machines} machines: 1 or 2")
+        if machines not in ("1", "2", "2-1"):
+            raise Refused(f"{where}: {machines} machines: 1, 2, or 2-1 where the second one ends")
         if not seconds.isdigit() or seconds == "0":
             raise Refused(f"{where}: {seconds} seconds: a whole number above 0")
         if ci not in ("ci", "-"):
             raise Refused(f"{where}: {ci}: 'ci' or '-'")
-        if ci == "ci" and machines == "2":
+        if ci == "ci" and machines != "1":
             raise Refused(f"{where}: CI boots one machine alone")
-        suites.append(Suite(name, int(machines), int(seconds), ci == "ci", command))
+        count = int(machines[0])
+        survivors = 1 if machines == "2-1" else count
+        suites.append(Suite(name, count, int(seconds), ci == "ci", command, survivors))
     return suites
 
 
@@ -112,6 +116,16 @@ def why_skipped(suite: Suite, root: Path) -> str | None:
     return None
 
 
+def boots_of(suites: list[Suite]) -> list[list[Suite]]:
+    """Return the suites of each boot, in the order of boots."""
+    boots: dict[tuple[int, bool, str], list[Suite]] = {}
+    for suite in suites:
+        ends_one = suite.survivors < suite.machines
+        key = (suite.machines, ends_one, suite.name if ends_one else "")
+        boots.setdefault(key, []).append(suite)
+    return [boots[key] for key in sorted(boots)]
+
+
 def boot(suites: list[Suite], machines: int) -> None:
     """Run suites in machines and note their results."""
     shutil.rmtree(SHARED, ignore_errors=True)
@@ -143,7 +157,7 @@ def boot(suites: list[Suite], machines: int) -> None:
             results.setdefault(name, []).append((int(status), int(tenths) / 10))
     for suite in suites:
         found = results.get(suite.name, [])
-        if len(found) == machines:
+        if len(found) == suite.survivors:
             suite.took = max(took for _, took in found)
             suite.result = describe(max(status for status, _ in found), suite.seconds)
 
@@ -180,10 +194,8 @@ def main(arguments: list[str]) -> int:
         reason = why_skipped(suite, ROOT)
         if reason:
             suite.result = f"skipped: {reason}"
-    for machines in (1, 2):
-        chosen = [suite for suite in suites if suite.machines == machines and not suite.is_ok]
-        if chosen:
-            boot(chosen, machines)
+    for chosen in boots_of([suite for suite in suites if not suite.is_ok]):
+        boot(chosen, chosen[0].machines)
         if any(suite.name == "gate" and not suite.is_ok for suite in suites):
             break
     print(table(suites))

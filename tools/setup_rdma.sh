@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Makes what tools/rdma_machine.py boots, in build/rdma: vmlinux and initrd.gz of Debian's kernel, whose module
-# rdma_rxe is an RDMA device in software, and the PyPI package ibverbs in python/, for tests of a foreign peer.
+# rdma_rxe is an RDMA device in software, the PyPI package ibverbs in python/, for tests of a foreign peer, and NIXL in
+# nixl/ (without it, its tests are skipped).
 # Installs QEMU and rdma-core's tools and tests. What is there already is left alone.
 #
 #   tools/setup_rdma.sh           all of it; exits with 77 and prints why where something cannot be had
@@ -89,6 +90,9 @@ done <"$work/modules" >"$root/modules/order"
 say "pip install ibverbs"
 .venv/bin/python -m pip install --quiet --no-deps --upgrade --target "$folder/python" ibverbs==2026.10.22 ||
     cannot "the PyPI package ibverbs cannot be installed"
+say "pip install nixl nixl-cu12"
+.venv/bin/python -m pip install --quiet --no-deps --upgrade --target "$folder/nixl" nixl nixl-cu12 ||
+    say "goes on without NIXL: its tests are skipped"
 echo "$version" >"$folder/kernel"
 echo "$recipe" >"$folder/recipe"
 say "done: $(cat "$folder/kernel") in build/rdma"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Agents of NIXL over one of its plugins: ``python agents.py PLUGIN SCENARIO`` ends with status 0.
+"""Agents of NIXL over one of its plugins: ``python agents.py PLUGIN SCENARIO`` ends with status 0;
+several scenarios have commas between them.
 
 It asks of a backend what NIXL's own tests ask: transfers of memory, notifications behind them and
 alone, a peer that dies and one that comes back. Run it with UCX to see that it asks for no more.
@@ -242,5 +243,6 @@ def death(plugin: str) -> None:
 
 
 if __name__ == "__main__":
-    globals()[sys.argv[2]](sys.argv[1])
+    for scenario in sys.argv[2].split(","):
+        globals()[scenario](sys.argv[1])
     print("ok")

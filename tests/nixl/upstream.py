@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NIXL's own Python tests over one of its plugins: ``python upstream.py NIXL_SOURCES PLUGIN``.
+"""NIXL's own Python tests over one of its plugins: ``python upstream.py NIXL_SOURCES PLUGIN``,
+and then options of pytest.
 
 It copies them out of the sources of NIXL, names the plugin where they name UCX without being asked,
 and runs them with pytest; README.md lists what they are and what came of them.
@@ -27,7 +28,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         copy_tests(sources, plugin, Path(folder))
         command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"]
-        return subprocess.run([*command, "--backend", plugin, folder], check=False).returncode
+        chosen = ["--backend", plugin, *sys.argv[3:], folder]
+        return subprocess.run([*command, *chosen], check=False).returncode
 
 
 if __name__ == "__main__":

@@ -104,10 +104,11 @@ def test_setup_says_what_is_missing(clone: Path) -> None:
     ("line", "reason"),
     [
         ("gate 1 90 ci", "not 'name machines seconds ci|- command'"),
-        ("more 3 90 - true", "3 machines: 1 or 2"),
+        ("more 3 90 - true", "3 machines: 1, 2, or 2-1 where the second one ends"),
         ("more 1 soon - true", "soon seconds: a whole number above 0"),
         ("more 1 90 yes true", "yes: 'ci' or '-'"),
         ("more 2 90 ci true", "CI boots one machine alone"),
+        ("more 2-1 90 ci true", "CI boots one machine alone"),
         ("gate 1 90 - true", "a second suite gate"),
     ],
 )
@@ -133,6 +134,16 @@ def test_the_list_of_the_clone_has_a_gate_first_which_ci_runs(clone: Path) -> No
         "print(suites[0].name, suites[0] in tool.select(suites, 'ci'))"
     )
     assert run(clone, "-c", script).stdout == "gate True\n"
+
+
+def test_a_suite_in_which_a_machine_ends_has_a_boot_of_its_own(clone: Path) -> None:
+    write_suites(clone, f"{GOOD}end 2-1 9 - true\nlast 2-1 9 - true\nother 1 5 - true\n")
+    script = (
+        "import sys; sys.path.insert(0, 'tools'); import rdma_suites as tool\n"
+        "suites = tool.parse(tool.LIST.read_text(), 'suites.txt')\n"
+        "print(*[[suite.name for suite in boot] for boot in tool.boots_of(suites)], sep=';')"
+    )
+    assert run(clone, "-c", script).stdout == "['gate', 'other'];['pair'];['end'];['last']\n"
 
 
 def test_a_suite_without_its_files_or_tests_is_skipped_with_the_reason(clone: Path) -> None:

@@ -86,10 +86,21 @@ class _Job:
     rank: int
     world_size: int
     backend: str | None
+    store_host: str
     store_port: int
     timeout_s: float
     environment: Mapping[str, str]
     stack_dump: str
+
+
+@dataclass(frozen=True)
+class Machines:
+    """Two machines that make the same call of ``run_ranks``, each for one of its two ranks."""
+
+    rank: int  # of this machine
+    first: str  # address of the machine of rank 0
+    port: int  # of the store there; another one in each call
+    other_stays: bool = True  # False: the machine of rank 1 ends during the call
 
 
 @dataclass
@@ -131,13 +142,15 @@ def run_ranks(
     timeout_s: float = 60.0,
     exit_s: float = EXIT_S,
     environment: Mapping[str, str] | None = None,
+    machines: Machines | None = None,
 ) -> list[Any]:
     """Call ``function(rank, world_size, *arguments)`` on every rank and return the results by rank.
 
     The default process group exists during the call, on ``backend``; with ``backend=None`` the
     function gets no group, and ``new_store`` gives it the store to make one. ``timeout_s`` limits
     the group's operations and, with some seconds more, the whole call; ``exit_s`` the end of a
-    process after that. Results are pickled.
+    process after that. Results are pickled. With ``machines``, this machine runs one of the ranks,
+    and gets the result of that one.
 
     Raises
     ------
@@ -146,7 +159,14 @@ def run_ranks(
     """
     import torch.distributed as dist
 
-    store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    is_first = machines is None or machines.rank == 0
+    store = dist.TCPStore(
+        machines.first if machines else "127.0.0.1",
+        machines.port if machines else 0,
+        is_master=is_first,
+        wait_for_workers=False,
+        timeout=timedelta(seconds=timeout_s),
+    )
     source = Path(sys.modules[function.__module__].__file__ or "")
     with tempfile.TemporaryDirectory() as scratch:
         jobs = [
@@ -157,18 +177,23 @@ def run_ranks(
                 rank=rank,
                 world_size=world_size,
                 backend=backend,
+                store_host=store.host,
                 store_port=store.port,
                 timeout_s=timeout_s,
                 environment=dict(environment or {}),
                 stack_dump=f"{scratch}/{rank}",
             )
-            for rank in range(world_size)
+            for rank in ([machines.rank] if machines else range(world_size))
         ]
         ranks = [_start(job) for job in jobs]
         try:
             _await_replies(ranks, timeout_s + GRACE_S)
         finally:
             _stop(ranks, exit_s)
+            if machines and not is_first:
+                store.set("over", "")
+            elif machines and machines.other_stays:
+                store.wait(["over"])
         return _results(ranks)
 
 
@@ -183,7 +208,7 @@ def new_store() -> dist.Store:
     import torch.distributed as dist
 
     assert _current_job is not None, "only ranks started by run_ranks have a store"
-    return dist.TCPStore("127.0.0.1", _current_job.store_port, is_master=False)
+    return dist.TCPStore(_current_job.store_host, _current_job.store_port, is_master=False)
 
 
 def warm_processes() -> ForkServerContext:
