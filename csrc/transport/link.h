@@ -14,7 +14,9 @@
 // possible. One thread at a time may use a link; abort() alone may come from any thread.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <span>
 
 #include <pccl/status.h>
@@ -69,5 +71,17 @@ class RecvLink {
     virtual Status look() { return Status::ok(); }
     virtual void abort(const Status& reason) = 0;
 };
+
+/// Implements receive() of a link whose bytes arrive in its memory. A template, so that the calls
+/// to a final class are direct.
+template <typename Link>
+Result<std::size_t> receive_peeked(Link& link, ChannelId channel, MutableBytes into) {
+    PCCL_ASSIGN_OR_RETURN(const Bytes here, link.peek(channel));
+    const std::size_t taken = std::min(here.size(), into.size());
+    if (taken == 0) return taken;
+    std::memcpy(into.data(), here.data(), taken);
+    link.consume(channel, taken);
+    return taken;
+}
 
 }  // namespace pccl::transport

@@ -16,6 +16,11 @@ inline constexpr int kTransportKinds = 6;
 
 /// Returns "shm", "tcp", ...: the spelling of PCCL_TRANSPORTS.
 [[nodiscard]] PCCL_API std::string_view to_string(TransportKind kind);
+/// Returns whether a process, or its device, reads and writes a peer's host memory over it without
+/// help of the peer's process.
+[[nodiscard]] constexpr bool is_one_sided(TransportKind kind) {
+    return kind == TransportKind::kShm || kind == TransportKind::kVerbs;
+}
 
 class PCCL_API TransportFlags {
    public:

@@ -16,9 +16,8 @@ constexpr int kEnds = 2;
 
 /// Returns ok where this process, or its RDMA device, reaches the peer's memory by itself.
 Status reaches(transport::Transport& transport, const ConnectionInfo& peer) {
-    const bool is_direct = transport.kind() == transport::TransportKind::kShm ||
-                           transport.kind() == transport::TransportKind::kVerbs;
-    if (!is_direct) return Status::unsupported("another host's memory is reached with its help");
+    if (!transport::is_one_sided(transport.kind()))
+        return Status::unsupported("another host's memory is reached with its help");
     PCCL_ASSIGN_OR_RETURN(const auto one_sided, transport.one_sided());
     return one_sided->reaches(peer.probe);
 }

@@ -65,9 +65,7 @@ Status SessionCore::start(const SessionOptions& options) {
     for (const auto& transport : runtime_->transports()) {
         if (!allowed_.has(transport->kind())) continue;
         info_.address.links[transport->kind()] = transport->addresses();
-        const bool is_direct = transport->kind() == transport::TransportKind::kShm ||
-                               transport->kind() == transport::TransportKind::kVerbs;
-        if (!is_direct) continue;
+        if (!transport::is_one_sided(transport->kind())) continue;
         PCCL_ASSIGN_OR_RETURN(auto direct, transport->one_sided());
         memory_.allow_direct(transport->kind(), std::move(direct));
     }

@@ -2,7 +2,6 @@
 #include "csrc/transport/shm/link.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "csrc/base/ids.h"
 #include "csrc/base/text/listed.h"
@@ -100,12 +99,7 @@ void ShmRecvLink::consume(ChannelId channel, std::size_t count) {
 }
 
 Result<std::size_t> ShmRecvLink::receive(ChannelId channel, MutableBytes into) {
-    PCCL_ASSIGN_OR_RETURN(const Bytes here, peek(channel));
-    const std::size_t taken = std::min(here.size(), into.size());
-    if (taken == 0) return taken;
-    std::memcpy(into.data(), here.data(), taken);
-    consume(channel, taken);
-    return taken;
+    return receive_peeked(*this, channel, into);
 }
 
 void ShmRecvLink::abort(const Status& reason) {

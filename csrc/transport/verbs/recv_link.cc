@@ -47,12 +47,7 @@ void VerbsRecvLink::consume(ChannelId channel, std::size_t count) {
 }
 
 Result<std::size_t> VerbsRecvLink::receive(ChannelId channel, MutableBytes into) {
-    PCCL_ASSIGN_OR_RETURN(const Bytes here, peek(channel));
-    const std::size_t taken = std::min(here.size(), into.size());
-    if (taken == 0) return taken;
-    std::memcpy(into.data(), here.data(), taken);
-    consume(channel, taken);
-    return taken;
+    return receive_peeked(*this, channel, into);
 }
 
 Status VerbsRecvLink::refresh() {
