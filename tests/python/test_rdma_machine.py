@@ -156,7 +156,8 @@ def test_a_suite_without_its_files_or_tests_is_skipped_with_the_reason(clone: Pa
         clone,
         "binary 1 5 - build/dev/no_test --gtest_filter=A*\n"
         "filter 1 5 - build/dev/empty_test --gtest_filter=A*\n"
-        "files 1 5 ci PYTHONPATH=build/none python -m pytest tests/rdma/test_*.py\n",
+        "files 1 5 ci PYTHONPATH=build/none python -m pytest tests/rdma/test_*.py\n"
+        "second 1 5 - build/dev/empty_test && PYTHONPATH=build/none python tests/none.py\n",
     )
     done = run(clone, "tools/rdma_suites.py")
     assert done.returncode == 0
@@ -166,6 +167,7 @@ def test_a_suite_without_its_files_or_tests_is_skipped_with_the_reason(clone: Pa
         "skipped: build/dev/empty_test has no test for --gtest_filter=A*"
     )
     assert results["files"].endswith("skipped: there is no tests/rdma/test_*.py")
+    assert results["second"].endswith("skipped: there is no tests/none.py")
 
 
 def test_each_exception_of_the_gate_has_a_reason(clone: Path) -> None:
