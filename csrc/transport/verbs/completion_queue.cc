@@ -123,26 +123,31 @@ void CompletionQueue::deliver(const ibv_wc& completion) {
                                                      " reports more completions than requests"));
 }
 
-void CompletionQueue::drain_events() {
+/// Returns whether there were events.
+bool CompletionQueue::drain_events() {
     ibv_cq* queue = nullptr;
     void* context = nullptr;
     const std::uint64_t before = events_;
     while (device_.verbs().get_cq_event(channel_.get(), &queue, &context) == 0) ++events_;
-    // The event may be for another thread, which has not begun its sleep yet and then would find
-    // the descriptor of the channel without events.
-    if (events_ > before) waiter_.wake();
+    const bool had_events = events_ > before;
     // Acknowledging takes a lock of the library.
-    if (events_ < kMostUnacknowledged) return;
-    device_.verbs().ack_cq_events(queue_.get(), static_cast<unsigned>(std::exchange(events_, 0)));
+    if (events_ >= kMostUnacknowledged)
+        device_.verbs().ack_cq_events(queue_.get(),
+                                      static_cast<unsigned>(std::exchange(events_, 0)));
+    return had_events;
 }
 
 void CompletionQueue::before_sleep() {
     const std::lock_guard lock(mutex_);
-    drain_events();
+    const bool had_events = drain_events();
     static_cast<void>(::ibv_req_notify_cq(queue_.get(), 0));
     // No event announces what completed before the request. The caller's poll() does not take it
     // where another thread polls at that moment.
     static_cast<void>(take_completions());
+    // The events may be for another thread, which has not begun its sleep yet and then would find
+    // the descriptor of the channel without events. It looks once more before it sleeps: wake it
+    // once its completions are in its inbox, since it does not wait for this lock.
+    if (had_events) waiter_.wake();
 }
 
 }  // namespace pccl::transport::verbs

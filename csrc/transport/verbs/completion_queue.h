@@ -84,7 +84,7 @@ class CompletionQueue final : public BeforeSleep {
         : device_(device), waiter_(waiter) {}
     Status take_completions();
     void deliver(const ibv_wc& completion);
-    void drain_events();
+    bool drain_events();
 
     const sys::verbs::Device& device_;
     Waiter& waiter_;
