@@ -15,6 +15,7 @@
 #include "csrc/base/text/text.h"
 #include "csrc/base/threads/interruptible.h"
 #include "csrc/bindings/errors.h"
+#include "csrc/bootstrap/rendezvous/bounded_store.h"
 #include "csrc/bootstrap/rendezvous/prefix_store.h"
 #include "csrc/extension/signals.h"
 
@@ -24,7 +25,6 @@ namespace py = pybind11;
 
 namespace {
 
-constexpr std::chrono::milliseconds kPollInterval{5};
 // Tolerance for stores that time out early.
 constexpr Duration kEarly = std::chrono::milliseconds(20);
 constexpr Duration kShortest = std::chrono::milliseconds(1);
@@ -47,6 +47,7 @@ class PythonStore final : public Store {
 
     Result<std::string> get(const std::string& key, Deadline deadline) override {
         std::optional<std::string> value;
+        const TimePoint begun = system_clock().now();
         while (!value) {
             const Status status = guarded("get", key, [&] { value = try_get(key, deadline); });
             if (value) break;
@@ -54,7 +55,9 @@ class PythonStore final : public Store {
                 return Status::timeout(concat("nobody set '", key, "' in the rendezvous store"));
             }
             PCCL_TRY(status);
-            system_clock().sleep_for(kPollInterval);
+            const Duration waited = system_clock().now() - begun;
+            system_clock().sleep_for(
+                std::min(deadline.remaining(), bootstrap::pause_after(waited)));
         }
         return *value;
     }
@@ -104,13 +107,11 @@ class PythonStore final : public Store {
     }
 
     std::optional<std::string> try_get(const std::string& key, Deadline deadline) {
-        // torch's stores treat a timeout of 0 as unlimited.
-        const Duration patience = std::clamp<Duration>(deadline.remaining(), kShortest, kLongest);
         const std::vector keys{key};
-        if (patience == kShortest && py::hasattr(store_, "check")) {
+        if (py::hasattr(store_, "check")) {  // wait() of torch logs each timeout
             if (!store_.attr("check")(keys).cast<bool>()) return std::nullopt;
         } else if (py::hasattr(store_, "wait")) {
-            store_.attr("wait")(keys, patience);
+            store_.attr("wait")(keys, std::clamp<Duration>(deadline.remaining(), kShortest, kLongest));
         }
         try {
             const py::object value = store_.attr("get")(key);

@@ -14,9 +14,9 @@
 namespace pccl::bindings {
 
 /// Adapts any object with set(key, value), get(key) and add(key, number), such as torch's stores.
-/// Uses wait(keys, timedelta), check(keys) and delete_key(key) where they exist. Without wait(),
-/// get() must raise KeyError or return None while the key is missing; a blocking get() delays the
-/// detection of ranks that have left. Takes the GIL for each call.
+/// Uses check(keys), or else wait(keys, timedelta), and delete_key(key) where they exist. Without
+/// both, get() must raise KeyError or return None while the key is missing; a blocking get() delays
+/// the detection of ranks that have left. Takes the GIL for each call.
 [[nodiscard]] std::shared_ptr<Store> adapt_store(pybind11::object store);
 
 /// Rank of this process, and number of ranks.

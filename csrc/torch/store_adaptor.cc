@@ -14,16 +14,11 @@
 #include <vector>
 
 #include "csrc/base/text/text.h"
+#include "csrc/bootstrap/rendezvous/bounded_store.h"
 
 namespace pccl::backend {
 
 namespace {
-
-// Frequent polls at first and fewer later keep both latency and load low.
-Duration pause_after(Duration waited) {
-    return std::clamp<Duration>(waited / 8, std::chrono::milliseconds(1),
-                                std::chrono::milliseconds(200));
-}
 
 template <typename Function>
 Status guarded(const char* what, const std::string& key, Function function) {
@@ -57,7 +52,7 @@ class StoreAdaptor final : public Store {
             if (deadline.passed())
                 return Status::timeout(concat("nobody set '", key, "' in the rendezvous store"));
             const Duration waited = system_clock().now() - begun;
-            system_clock().sleep_for(std::min(deadline.remaining(), pause_after(waited)));
+            system_clock().sleep_for(std::min(deadline.remaining(), bootstrap::pause_after(waited)));
         }
     }
 

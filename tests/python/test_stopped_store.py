@@ -181,3 +181,18 @@ def test_ctrl_c_ends_a_group_at_a_slow_store() -> None:
     store = SlowStore(1000)
     with ctrl_c_soon(), pytest.raises(KeyboardInterrupt):
         pccl.Communicator(rank=0, world_size=2, rendezvous=store, timeout=1000)
+
+
+def test_torch_logs_nothing_while_a_rank_is_late(server: tuple[subprocess.Popen[str], int]) -> None:
+    """A wait of torch that times out writes two lines each time."""
+    code = f"""
+import torch.distributed as dist, pccl
+store = dist.TCPStore("127.0.0.1", {server[1]}, is_master=False, wait_for_workers=False)
+pccl.Communicator(rank=0, world_size=2, rendezvous=store, timeout=2)
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=BOUND_S
+    )
+    assert "TimeoutError" in ended.stderr
+    assert "c10d" not in ended.stderr
+    assert "waitForInput" not in ended.stderr

@@ -112,4 +112,9 @@ Status BoundedStore::reopen(Deadline deadline) {
     return outcome_of<Status>(reopen, wait);
 }
 
+Duration pause_after(Duration waited) {
+    return std::clamp<Duration>(waited / 8, std::chrono::milliseconds(1),
+                                std::chrono::milliseconds(200));
+}
+
 }  // namespace pccl::bootstrap

@@ -51,4 +51,8 @@ class PCCL_API BoundedStore final : public Store {
     std::shared_ptr<Call> abandoned_;  // may be null
 };
 
+/// Returns the pause before the next look for a key, for stores that are polled. Frequent looks at
+/// first and fewer later keep both latency and load low.
+[[nodiscard]] PCCL_API Duration pause_after(Duration waited);
+
 }  // namespace pccl::bootstrap
