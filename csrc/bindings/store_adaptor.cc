@@ -111,7 +111,8 @@ class PythonStore final : public Store {
         if (py::hasattr(store_, "check")) {  // wait() of torch logs each timeout
             if (!store_.attr("check")(keys).cast<bool>()) return std::nullopt;
         } else if (py::hasattr(store_, "wait")) {
-            store_.attr("wait")(keys, std::clamp<Duration>(deadline.remaining(), kShortest, kLongest));
+            store_.attr("wait")(keys,
+                                std::clamp<Duration>(deadline.remaining(), kShortest, kLongest));
         }
         try {
             const py::object value = store_.attr("get")(key);

@@ -52,7 +52,8 @@ class StoreAdaptor final : public Store {
             if (deadline.passed())
                 return Status::timeout(concat("nobody set '", key, "' in the rendezvous store"));
             const Duration waited = system_clock().now() - begun;
-            system_clock().sleep_for(std::min(deadline.remaining(), bootstrap::pause_after(waited)));
+            system_clock().sleep_for(
+                std::min(deadline.remaining(), bootstrap::pause_after(waited)));
         }
     }
 
