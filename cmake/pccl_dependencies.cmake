@@ -60,6 +60,16 @@ else()
   message(STATUS "no infiniband/verbs.h: building without RDMA (apt-get install libibverbs-dev)")
 endif()
 
+# librdmacm's header, for connections by rdma_cm: librdmacm.so.1 is opened at run time, too.
+find_path(PCCL_RDMACM_HEADERS rdma/rdma_cma.h)
+set(PCCL_WITH_RDMACM OFF)
+if(PCCL_WITH_VERBS AND PCCL_RDMACM_HEADERS)
+  set(PCCL_WITH_RDMACM ON)
+  target_include_directories(pccl_verbs SYSTEM INTERFACE ${PCCL_RDMACM_HEADERS})
+elseif(PCCL_WITH_VERBS)
+  message(STATUS "no rdma/rdma_cma.h: building without rdma_cm (apt-get install librdmacm-dev)")
+endif()
+
 # CUDA: device code for PCCL_CUDA_ARCHITECTURES, and the CUDA runtime as a static library, which nothing
 # else in the process sees (NCCL does the same). libcuda.so.1, the driver, is opened at run time: what is
 # built here also loads on a machine without a GPU.

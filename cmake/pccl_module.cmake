@@ -5,7 +5,8 @@
 # Declares csrc/<module> as the static library pccl_<module> of all its .cc files (with CUDA, its .cu files
 # too), linked to the modules it may use. A module without sources is a header-only (INTERFACE) library.
 # x_cuda.cc is left out without CUDA, and x_no_cuda.cc, which stands in for it, is left out with CUDA.
-# Folders named verbs are left out where rdma-core's headers are missing.
+# Folders named verbs are left out where rdma-core's headers are missing. Without librdmacm's,
+# x_no_rdmacm.cc stands in for x.cc, and librdmacm.cc is left out.
 # LIBRARIES are third-party targets. C++ tests link modules, so that they reach what libpccl.so hides.
 
 function(pccl_module)
@@ -27,6 +28,10 @@ function(pccl_module)
   endif()
   if(NOT PCCL_WITH_VERBS)
     list(FILTER sources EXCLUDE REGEX "/verbs/")
+  elseif(PCCL_WITH_RDMACM)
+    list(FILTER sources EXCLUDE REGEX "_no_rdmacm\\.cc$")
+  else()
+    list(FILTER sources EXCLUDE REGEX "/(connection_manager|librdmacm)\\.cc$")
   endif()
   pccl_instruction_set_files(sources)
 

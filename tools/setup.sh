@@ -19,7 +19,7 @@ torch_spec=${PCCL_TORCH_SPEC:-torch==2.13.0}
 source tools/debian_packages.sh
 
 packages=(
-    ca-certificates ccache cmake g++ iproute2 libfmt-dev libhwloc15 libibverbs-dev libpugixml-dev
+    ca-certificates ccache cmake g++ iproute2 libfmt-dev libhwloc15 libibverbs-dev libpugixml-dev librdmacm-dev
     libspdlog-dev libssl-dev make ninja-build nlohmann-json3-dev
 )
 tools='' # of the extra "dev" in pyproject.toml, all where none is named

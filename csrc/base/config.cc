@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "csrc/base/ids.h"
@@ -26,6 +27,7 @@ constexpr std::size_t kLongestShown = 64;
 constexpr std::string_view kPrefix = "PCCL_";
 constexpr std::array<std::string_view, 6> kLevels = {"trace",   "debug", "info",
                                                      "warning", "error", "off"};
+constexpr std::array<std::string_view, 3> kConnectWays = {"auto", "direct", "rdma_cm"};
 
 std::string_view trimmed(std::string_view text) {
     constexpr std::string_view kSpace = " \t\r\n";
@@ -129,6 +131,14 @@ class Parser {
         path(key, target);
     }
 
+    void choice(const char* key, std::span<const std::string_view> known, const char* right,
+                std::string& target) {
+        const auto value = find(key);
+        if (!value) return;
+        if (std::ranges::find(known, *value) == known.end()) return refuse(key, *value, right);
+        target = *value;
+    }
+
     /// Reads a path, under another library's name where PCCL's is unset.
     void path(const char* key, const char* other, std::string& target) {
         path(other, target);
@@ -183,6 +193,8 @@ void parse_rdma(Parser& parser, Config::Rdma& rdma) {
         if (const auto value = parser.number(key, low, high)) target = static_cast<int>(*value);
     };
     parser.path("PCCL_IBVERBS_LIBRARY", rdma.ibverbs_file);
+    parser.path("PCCL_RDMACM_LIBRARY", rdma.rdmacm_file);
+    parser.choice("PCCL_IB_CONNECT", kConnectWays, "use auto, direct or rdma_cm", rdma.connect);
     parser.text("PCCL_IB_HCA", "=^,:_-. ",
                 "use device names such as mlx5, =mlx5_0:1,mlx5_1:1 or ^mlx5_3", rdma.hca);
     number("PCCL_IB_GID_INDEX", -1, 1023, rdma.gid_index);

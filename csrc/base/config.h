@@ -58,14 +58,16 @@ struct Config {
     std::optional<bool> gpu_peer_access{};
     /// Settings of RDMA by libibverbs (csrc/transport/verbs).
     struct Rdma {
-        std::string ibverbs_file;  // PCCL_IBVERBS_LIBRARY: a file, in place of libibverbs.so.1
-        std::string hca;           // PCCL_IB_HCA: devices and ports, "mlx5", "=mlx5_0:1", "^mlx5_3"
-        int gid_index = -1;        // PCCL_IB_GID_INDEX: -1 = chosen by type and address
-        int traffic_class = 0;     // PCCL_IB_TC
-        int service_level = 0;     // PCCL_IB_SL
-        int ack_timeout = 20;      // PCCL_IB_TIMEOUT: 4.096 us * 2^x, 1 to 31
-        int retry_count = 7;       // PCCL_IB_RETRY_CNT: 0 to 7
-        int queue_pairs = 1;       // PCCL_IB_QPS: queue pairs of a link and port, 1 to 8
+        std::string ibverbs_file;      // PCCL_IBVERBS_LIBRARY: a file, in place of libibverbs.so.1
+        std::string rdmacm_file;       // PCCL_RDMACM_LIBRARY: a file, in place of librdmacm.so.1
+        std::string connect = "auto";  // PCCL_IB_CONNECT: "auto", "direct" or "rdma_cm"
+        std::string hca;        // PCCL_IB_HCA: devices and ports, "mlx5", "=mlx5_0:1", "^mlx5_3"
+        int gid_index = -1;     // PCCL_IB_GID_INDEX: -1 = chosen by type and address
+        int traffic_class = 0;  // PCCL_IB_TC
+        int service_level = 0;  // PCCL_IB_SL
+        int ack_timeout = 20;   // PCCL_IB_TIMEOUT: 4.096 us * 2^x, 1 to 31
+        int retry_count = 7;    // PCCL_IB_RETRY_CNT: 0 to 7
+        int queue_pairs = 1;    // PCCL_IB_QPS: queue pairs of a link and port, 1 to 8
     };
     Rdma rdma{};
     // NCCL's names, NCCL_TOPO_FILE and so on, apply where PCCL's are unset.

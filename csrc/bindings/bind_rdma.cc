@@ -76,6 +76,11 @@ py::dict rdma_report() {
     py::dict fields;
     fields["library"] = report.ibverbs_path;
     fields["version"] = report.version;
+    py::dict manager;
+    manager["library"] = report.rdmacm_path;
+    manager["version"] = report.rdmacm_version;
+    manager["failure"] = report.rdmacm_failure;
+    fields["rdma_cm"] = manager;
     py::list devices;
     for (const transport::RdmaDevice& device : report.devices) devices.append(to_dict(device));
     fields["devices"] = devices;

@@ -47,6 +47,9 @@ struct RdmaDevice {
 struct RdmaReport {
     std::string ibverbs_path;  // path of libibverbs; empty: none
     std::string version;       // of rdma-core; empty: unknown
+    std::string rdmacm_path;   // path of librdmacm; empty: none
+    std::string rdmacm_version;
+    std::string rdmacm_failure;  // why there is no librdmacm
     std::vector<RdmaDevice> devices;
     std::string failure;  // why the list of devices is empty or has no choices
 };

@@ -1,51 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "csrc/sys/verbs/libibverbs.h"
 
-#include <dlfcn.h>
-
 #include <cerrno>
-#include <cstdlib>
-#include <memory>
 
 #include "csrc/base/config.h"
 #include "csrc/base/text/text.h"
 #include "csrc/sys/library.h"
-#include "csrc/sys/sysfs/file.h"
+#include "csrc/sys/verbs/rdma_core_file.h"
 
 namespace pccl::sys::verbs {
 namespace {
 
-/// Returns the file that contains `function`, without symbolic links.
-std::string file_of(const void* function) {
-    Dl_info info{};
-    if (::dladdr(function, &info) == 0 || info.dli_fname == nullptr) return {};
-    const std::unique_ptr<char, decltype(&std::free)> real(::realpath(info.dli_fname, nullptr),
-                                                           &std::free);
-    return real != nullptr ? std::string(real.get()) : std::string(info.dli_fname);
-}
-
-/// Returns the version in a file name of the form libibverbs.so.1.<minor>.<version>.
-std::string version_in(const std::string& path) {
-    constexpr std::string_view kName = "libibverbs.so.1.";
-    const std::size_t at = path.rfind(kName);
-    if (at == std::string::npos) return {};
-    const std::size_t minor_end = path.find('.', at + kName.size());
-    return minor_end == std::string::npos ? std::string() : path.substr(minor_end + 1);
-}
-
-/// Returns ok for a file that the dynamic linker can read without waiting.
-Status check_file(const std::string& path) {
-    const bool is_searched = path.find('/') == std::string::npos;
-    return is_searched ? Status::ok() : read_start(path, 1).status();
-}
-
 Result<const Libibverbs*> open_named(const std::string& name) {
-    PCCL_TRY(check_file(name));
-    void* const handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr)
-        return Status::unavailable(concat(name, " cannot be opened (", ::dlerror(),
-                                          "); install rdma-core's libibverbs1 and "
-                                          "ibverbs-providers to use RDMA"));
+    PCCL_ASSIGN_OR_RETURN(
+        void* const handle,
+        open_rdma_core_file(name, "libibverbs1 and ibverbs-providers to use RDMA"));
     static Libibverbs library;
     const char* missing = nullptr;
 #define PCCL_VERBS_FIND(function) \
@@ -60,7 +29,7 @@ Result<const Libibverbs*> open_named(const std::string& name) {
 #undef PCCL_VERBS_FIND
     find_function(handle, "_ibv_query_gid_ex", library.query_gid_ex);
     library.path = file_of(reinterpret_cast<const void*>(library.get_device_list));
-    library.version = version_in(library.path);
+    library.version = rdma_core_version_in(library.path, "libibverbs");
     return &library;
 }
 

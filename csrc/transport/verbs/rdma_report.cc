@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/sys/verbs/connection_manager.h"
 #include "csrc/sys/verbs/device.h"
 #include "csrc/transport/verbs/port_choice.h"
 
@@ -54,6 +55,12 @@ RdmaReport make_rdma_report() {
     }
     report.ibverbs_path = (*library)->path;
     report.version = (*library)->version;
+    const auto manager = sys::verbs::find_connection_manager();
+    report.rdmacm_failure = manager.status().message();
+    if (manager.is_ok()) {
+        report.rdmacm_path = manager->path;
+        report.rdmacm_version = manager->version;
+    }
     const auto names = sys::verbs::list_device_names();
     if (!names.is_ok() || names->empty()) {
         report.failure =

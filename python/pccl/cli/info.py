@@ -107,17 +107,24 @@ def _rdma() -> dict[str, str]:
         report = _core.rdma_report()
     except Error as error:  # of settings
         return {"RDMA": f"not looked for: {error}"}
-    version = f", rdma-core {report['version']}" if report["version"] else ""
-    found = [f"{report['library']}{version}"] if report["library"] else []
+    found = [_rdma_core(report)] if report["library"] else []
     if report["failure"]:
         found.append(report["failure"])
     rows = {"RDMA": "; ".join(found)}
+    if report["library"]:
+        manager = report["rdma_cm"]
+        rows["RDMA rdma_cm"] = manager["failure"] or _rdma_core(manager)
     for device in report["devices"]:
         if device["failure"]:
             rows[f"RDMA {device['name']}"] = f"not used: {device['failure']}"
         for port in device["ports"]:
             rows[f"RDMA {device['name']}:{port['number']}"] = _rdma_port(device, port)
     return rows
+
+
+def _rdma_core(library: dict[str, Any]) -> str:
+    version = f", rdma-core {library['version']}" if library["version"] else ""
+    return f"{library['library']}{version}"
 
 
 def _rdma_port(device: dict[str, Any], port: dict[str, Any]) -> str:

@@ -83,6 +83,8 @@ TEST(ConfigTest, ReadsEveryKey) {
 TEST(ConfigTest, ReadsTheSettingsOfRdma) {
     const Config::Rdma usual = parse({}).config.rdma;
     EXPECT_EQ(usual.ibverbs_file, "");
+    EXPECT_EQ(usual.rdmacm_file, "");
+    EXPECT_EQ(usual.connect, "auto");
     EXPECT_EQ(usual.hca, "");
     EXPECT_EQ(usual.gid_index, -1);
     EXPECT_EQ(usual.traffic_class, 0);
@@ -91,6 +93,8 @@ TEST(ConfigTest, ReadsTheSettingsOfRdma) {
     EXPECT_EQ(usual.retry_count, 7);
     EXPECT_EQ(usual.queue_pairs, 1);
     const Parsed parsed = parse({{"PCCL_IBVERBS_LIBRARY", "/opt/rdma core/libibverbs.so.1"},
+                                 {"PCCL_RDMACM_LIBRARY", "/opt/rdma core/librdmacm.so.1"},
+                                 {"PCCL_IB_CONNECT", "rdma_cm"},
                                  {"PCCL_IB_HCA", "=mlx5_0:1,mlx5_1"},
                                  {"PCCL_IB_GID_INDEX", "3"},
                                  {"PCCL_IB_TC", "106"},
@@ -101,6 +105,8 @@ TEST(ConfigTest, ReadsTheSettingsOfRdma) {
     EXPECT_THAT(parsed.config.unusable, IsEmpty());
     const Config::Rdma& rdma = parsed.config.rdma;
     EXPECT_EQ(rdma.ibverbs_file, "/opt/rdma core/libibverbs.so.1");
+    EXPECT_EQ(rdma.rdmacm_file, "/opt/rdma core/librdmacm.so.1");
+    EXPECT_EQ(rdma.connect, "rdma_cm");
     EXPECT_EQ(rdma.hca, "=mlx5_0:1,mlx5_1");
     EXPECT_EQ(rdma.gid_index, 3);
     EXPECT_EQ(rdma.traffic_class, 106);
