@@ -19,3 +19,22 @@ if(PCCL_WITH_VERBS)
                LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fakes/verbs
   )
 endif()
+# Likewise librdmacm, beside it.
+if(PCCL_WITH_RDMACM)
+  file(GLOB rdmacm CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fakes/rdmacm/*.cc)
+  add_library(pccl_fake_rdmacm SHARED ${rdmacm})
+  target_include_directories(
+    pccl_fake_rdmacm PRIVATE ${PROJECT_SOURCE_DIR} ${PCCL_RDMACM_HEADERS}
+  )
+  set(versions ${PROJECT_SOURCE_DIR}/tests/fakes/rdmacm/librdmacm.map)
+  target_link_libraries(pccl_fake_rdmacm PRIVATE pccl_flags pccl_fake_verbs)
+  target_link_options(pccl_fake_rdmacm PRIVATE -Wl,--version-script=${versions} -Wl,-z,nodelete)
+  set_target_properties(
+    pccl_fake_rdmacm
+    PROPERTIES OUTPUT_NAME rdmacm
+               SOVERSION 1
+               CXX_VISIBILITY_PRESET default
+               LINK_DEPENDS ${versions}
+               LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fakes/verbs
+  )
+endif()

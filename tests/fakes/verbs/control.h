@@ -128,6 +128,11 @@ int fake_verbs_limit_memlock(uint64_t bytes);
 /* Whether ibv_reg_dmabuf_mr works: on by default, EOPNOTSUPP otherwise. */
 int fake_verbs_set_dmabuf(int supported);
 
+/* What the kernel does with iWARP QPs for rdma_cm: connects QP `qp` of the calling process, at port
+ * `port` of its device, to QP `peer` at the port that has the GID `peer_gid`. */
+int fake_verbs_connect_iwarp(uint32_t qp, int port, uint32_t peer, const uint8_t peer_gid[16],
+                             int is_initiator);
+
 /* Delivers what is due, as any poll does. */
 int fake_verbs_progress(void);
 

@@ -35,6 +35,7 @@ void set_option(Device& device, const std::string& option) {
     const std::string_view mtu = value_of(option, "mtu=");
     const std::string_view speed = value_of(option, "speed=");
     if (option == "ib") device.infiniband = true;
+    if (option == "iwarp") device.iwarp = true;
     if (option == "down") device.down = true;
     if (!option.empty() && std::isdigit(static_cast<unsigned char>(option[0])) != 0) {
         device.ports = std::atoi(option.c_str());
@@ -58,11 +59,11 @@ Device* parse_device(const std::string& text, int number) {
     std::string part;
     std::getline(parts, part, ':');
     std::snprintf(device->base.name, sizeof device->base.name, "%s", part.c_str());
+    device->iwarp = part.substr(0, 3) == "siw";
     while (std::getline(parts, part, ':')) set_option(*device, part);
     ibv_device& base = device->base;
-    const bool is_iwarp = std::string_view(base.name).substr(0, 3) == "siw";
-    base.node_type = is_iwarp ? IBV_NODE_RNIC : IBV_NODE_CA;
-    base.transport_type = is_iwarp ? IBV_TRANSPORT_IWARP : IBV_TRANSPORT_IB;
+    base.node_type = device->iwarp ? IBV_NODE_RNIC : IBV_NODE_CA;
+    base.transport_type = device->iwarp ? IBV_TRANSPORT_IWARP : IBV_TRANSPORT_IB;
     std::snprintf(base.dev_name, sizeof base.dev_name, "uverbs%d", number);
     std::snprintf(base.dev_path, sizeof base.dev_path, "/sys/class/infiniband_verbs/uverbs%d",
                   number);
@@ -78,7 +79,10 @@ void set_gids(SharedPort& port, const Device& device, int number) {
     for (int i = 0; i < kGids; ++i) {
         ibv_gid& gid = port.gids[i];
         gid = {};
-        if (i < 2) {
+        if (device.iwarp) {  // its hardware address alone
+            const uint8_t hardware[6] = {2, 0x77, host, 0, of_device, of_port};
+            if (i == 0) std::memcpy(gid.raw, hardware, sizeof hardware);
+        } else if (i < 2) {
             const uint8_t local[16] = {0xfe, 0x80, 0,    0,    0,    0, 0,         0,
                                        2,    0x77, host, 0xff, 0xfe, 0, of_device, of_port};
             std::memcpy(gid.raw, local, sizeof local);
@@ -112,6 +116,7 @@ void add_ports(Device& device) {
         std::snprintf(port.device, sizeof port.device, "%s", device.base.name);
         port.number = number;
         port.infiniband = device.infiniband;
+        port.iwarp = device.iwarp;
         port.up = !device.down;
         port.mtu = device.mtu;
         port.lid = device.infiniband ? static_cast<uint16_t>(all.ports_end + 1) : 0;

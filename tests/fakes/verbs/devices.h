@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The devices of this process, by FAKE_VERBS_DEVICES: a list of NAME[:PORTS][:OPTION...] with
-// commas between, and options "ib" (InfiniBand instead of Ethernet), "down" (ports that are not
+// commas between, and options "ib" (InfiniBand instead of Ethernet), "iwarp"
+// (without writes with immediate; its queue pairs are connected by rdma_cm alone; so are those of
+// names that begin with siw), "down" (ports that are not
 // active), "mtu=1024" and "speed=edr" (sdr, ddr, qdr, fdr, edr, hdr, ndr), for example
 // "mlx5_0:2,mlx5_1:ib". Without it there is one, "fake0". Devices of the same name in processes of
 // one FAKE_VERBS_HOST (a number, 0 without) are the same.

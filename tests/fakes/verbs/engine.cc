@@ -117,6 +117,9 @@ void finish(Index index, ibv_wc_status status, uint32_t vendor) {
     }
     ++qp.delivered;
     ++fabric().delivered;
+    if (!qp.iwarp) return;
+    const Index peer = find_qp(qp.attr.dest_qp_num);
+    if (peer != kNone) fabric().qps[peer].must_wait = false;
 }
 
 void count_not_ready(const SharedQp& qp) {
@@ -199,6 +202,7 @@ void fail_qp(Index index) {
     qp.state = IBV_QPS_ERR;
     stop_waiting(index);
     flush(index);
+    close_iwarp(qp);
     if (qp.srq != kNone) push_event(qp.context, IBV_EVENT_QP_LAST_WQE_REACHED, qp.local);
 }
 

@@ -19,6 +19,9 @@ void receive_was_posted(Index qp);
 /// Puts a QP into the error state: all that is queued is flushed, in order.
 void fail_qp(Index qp);
 
+/// Ends the connection of an iWARP QP: that of the peer fails, too.
+void close_iwarp(const SharedQp& qp);
+
 /// Ends all that is queued in WR_FLUSH_ERR, in order.
 void flush(Index qp);
 

@@ -58,6 +58,7 @@ struct SharedPort {
     char device[64];
     int number;
     bool infiniband;
+    bool iwarp;
     bool up;
     ibv_mtu mtu;
     uint16_t lid;
@@ -192,6 +193,8 @@ struct SharedQp {
     uint64_t held_count;  // what must have been delivered, in the fabric or on the rule's QP
     uint64_t delivered;   // requests
     bool established;     // IBV_EVENT_COMM_EST was given
+    bool iwarp;           // of a device of that kind
+    bool must_wait;       // an iWARP responder, which sends after its initiator alone (RFC 5044)
     uint32_t waiting_at;  // in Fabric::waiting
 };
 

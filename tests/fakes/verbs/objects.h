@@ -25,6 +25,7 @@ struct Device {
     int number;
     int ports;
     bool infiniband;
+    bool iwarp;
     bool down;
     ibv_mtu mtu;
     uint8_t speed;

@@ -18,6 +18,10 @@ namespace {
 
 bool is_known_opcode(ibv_wr_opcode opcode) { return opcode <= IBV_WR_ATOMIC_FETCH_AND_ADD; }
 
+bool carries_immediate(ibv_wr_opcode opcode) {
+    return opcode == IBV_WR_SEND_WITH_IMM || opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+}
+
 bool is_reading(ibv_wr_opcode opcode) {
     return opcode == IBV_WR_RDMA_READ || opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
            opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
@@ -45,6 +49,9 @@ int check_send(const SharedQp& qp, const ibv_send_wr& request) {
             ENOMEM);
     }
     if (!is_known_opcode(request.opcode)) return refuse(qp, "the opcode is not supported", EINVAL);
+    if (qp.iwarp && carries_immediate(request.opcode))
+        return refuse(qp, "iWARP has no immediate data", EINVAL);
+    if (qp.must_wait) return refuse(qp, "the initiator of an iWARP connection sends first", EINVAL);
     if (request.num_sge < 0 || static_cast<uint32_t>(request.num_sge) > qp.cap.max_send_sge) {
         return refuse(qp, "num_sge is above max_send_sge", EINVAL);
     }

@@ -68,6 +68,8 @@ void fill(SharedQp& shared, Index index, const ibv_qp_init_attr_ex& wanted, cons
     shared.wait = Wait::kNo;
     shared.ruled_for = shared.delivered = 0;
     shared.established = false;
+    shared.iwarp = fabric().ports[fabric().contexts[shared.context].port].iwarp;
+    shared.must_wait = false;
     shared.used = true;
 }
 

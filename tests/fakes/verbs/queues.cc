@@ -109,6 +109,7 @@ void free_qp(Index index) {
     Fabric& all = fabric();
     SharedQp& qp = all.qps[index];
     stop_waiting(index);
+    if (qp.state == IBV_QPS_RTS) close_iwarp(qp);
     remove_completions(qp.send_cq, index);
     remove_completions(qp.recv_cq, index);
     release(qp.sq_ring, uint64_t{qp.sq_slot} * std::max(qp.cap.max_send_wr, 1U));

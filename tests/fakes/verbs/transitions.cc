@@ -56,6 +56,11 @@ const Transition* find_transition(ibv_qp_state from, ibv_qp_state to) {
 bool check_mask(const SharedQp& qp, ibv_qp_state to, int mask) {
     const int given = mask & ~IBV_QP_STATE;
     if (to == IBV_QPS_RESET || to == IBV_QPS_ERR) return given == 0;
+    if (qp.iwarp) {
+        const bool is_init = to == IBV_QPS_INIT && (given & ~kOfInit) == 0;
+        if (!is_init) complain("QP 0x%x of iWARP is connected by rdma_cm alone", qp.qpn);
+        return is_init;
+    }
     const Transition* known = find_transition(qp.state, to);
     if (known == nullptr) {
         complain("QP 0x%x cannot go from state %d to %d", qp.qpn, qp.state, to);
