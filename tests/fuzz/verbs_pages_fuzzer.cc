@@ -22,6 +22,7 @@
 
 #include "csrc/base/threads/poller.h"
 #include "csrc/transport/doorbell.h"
+#include "csrc/transport/verbs/make_connector.h"
 #include "csrc/transport/verbs/port_choice.h"
 #include "csrc/transport/verbs/recv_link.h"
 #include "csrc/transport/verbs/send_link.h"
@@ -82,6 +83,12 @@ std::array<LinkMemory, kChannels> rings_of(const Lanes& lanes) {
     return {memory_of(lanes, true), memory_of(lanes, true)};
 }
 
+void connect(Lanes& lanes, const Lanes& to) {
+    lanes.match(to.ends());
+    const auto connector = make_connector(ConnectWay::kDirect, Connector::Role::kInitiator);
+    require(connector->start(lanes.pairs(), to.ends()).is_ok());
+}
+
 /// Two connected ends: the link under test has `here`.
 struct Ends {
     Ends() {
@@ -90,7 +97,8 @@ struct Ends {
         for (Lanes* const each : {&here, &peer})
             for (std::size_t i = 0; i < kPairs; ++i)
                 require((*each)[i].pair().post_receives(kPairDepths.receives).is_ok());
-        require(here.connect(peer.ends()).is_ok() && peer.connect(here.ends()).is_ok());
+        connect(here, peer);
+        connect(peer, here);
     }
     PeerWatch watch() {
         return {{.self = 0, .leaver = 1, .ranks = 2},

@@ -43,6 +43,7 @@ class Adapter {
     [[nodiscard]] const sys::verbs::Device& device() const { return *device_; }
     [[nodiscard]] const std::string& name() const { return device_->info().name; }
     [[nodiscard]] ibv_pd* domain() const { return domain_.get(); }
+    [[nodiscard]] Waiter& waiter() const { return waiter_; }
 
     /// Registers memory. kResourceExhausted, with the limit and what raises it, where it cannot be
     /// locked.

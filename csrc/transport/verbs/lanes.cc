@@ -28,11 +28,6 @@ PeerRange LinkMemory::range() const {
     return range;
 }
 
-Status Lane::connect(const LaneEnd& peer) {
-    peer_device_ = peer.device;
-    return pair_->connect(peer.pair);
-}
-
 void Lane::prepare(ibv_send_wr& request, bool is_signalled) {
     request.wr_id = ++posted_;
     for (int i = 0; i < request.num_sge; ++i) unmarked_ += request.sg_list[i].length;
@@ -125,10 +120,15 @@ std::vector<LaneEnd> Lanes::ends() const {
     return ends;
 }
 
-Status Lanes::connect(std::span<const LaneEnd> peer) {
+void Lanes::match(std::span<const LaneEnd> peer) {
     while (lanes_.size() > peer.size()) lanes_.pop_back();
-    for (std::size_t i = 0; i < lanes_.size(); ++i) PCCL_TRY(lanes_[i].connect(peer[i]));
-    return Status::ok();
+    for (std::size_t i = 0; i < lanes_.size(); ++i) lanes_[i].match(peer[i]);
+}
+
+std::vector<QueuePair*> Lanes::pairs() {
+    std::vector<QueuePair*> pairs;
+    for (Lane& lane : lanes_) pairs.push_back(&lane.pair());
+    return pairs;
 }
 
 void Lanes::drain() {

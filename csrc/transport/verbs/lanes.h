@@ -52,7 +52,7 @@ class Lane {
     [[nodiscard]] std::size_t device() const { return device_; }
     /// Returns the index of the peer's device.
     [[nodiscard]] std::size_t peer_device() const { return peer_device_; }
-    Status connect(const LaneEnd& peer);
+    void match(const LaneEnd& peer) { peer_device_ = peer.device; }
 
     /// Returns how many requests the send queue takes now.
     [[nodiscard]] int free_slots() const {
@@ -124,9 +124,10 @@ class Lanes {
 
     [[nodiscard]] std::span<const std::shared_ptr<Adapter>> adapters() const { return adapters_; }
     [[nodiscard]] std::vector<LaneEnd> ends() const;
-    /// Connects the lanes to the peer's, in their order, and drops those for which the peer has
-    /// none.
-    Status connect(std::span<const LaneEnd> peer);
+    /// Assigns the lanes to the peer's, in their order, and drops those for which the peer has
+    /// none. A Connector connects pairs() to them.
+    void match(std::span<const LaneEnd> peer);
+    [[nodiscard]] std::vector<QueuePair*> pairs();
     [[nodiscard]] std::size_t count() const { return lanes_.size(); }
     [[nodiscard]] Lane& operator[](std::size_t index) { return lanes_[index]; }
     [[nodiscard]] const Lane& operator[](std::size_t index) const { return lanes_[index]; }

@@ -13,7 +13,7 @@ namespace pccl::transport::verbs {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x56434350;  // "PCCV"
-constexpr std::uint16_t kVersion = 1;
+constexpr std::uint16_t kVersion = 2;
 constexpr std::size_t kLengthBytes = 4;
 constexpr std::size_t kLongestReason = 1 * kKiB;
 constexpr std::size_t kLongestMessage = LinkEnd::kLongest + kLongestReason;
@@ -49,6 +49,14 @@ Status read_pair(ByteReader& in, QueuePairAddress& pair) {
     return Status::ok();
 }
 
+void write_lane(const LaneEnd& lane, ByteWriter& out) {
+    out.u8(lane.device);
+    write_pair(lane.pair, out);
+    out.raw(std::as_bytes(std::span(lane.door.address)));
+    out.u16(lane.door.port);
+    out.raw(std::as_bytes(std::span(lane.door.token)));
+}
+
 Result<std::uint8_t> read_count(ByteReader& in, std::size_t least, std::size_t most,
                                 std::string_view what) {
     std::uint8_t count = 0;
@@ -75,6 +83,9 @@ Result<LaneEnd> read_lane(ByteReader& in, std::size_t devices) {
         return Status::invalid_argument(
             concat("a queue pair of device ", int{lane.device}, " of ", devices));
     PCCL_TRY(read_pair(in, lane.pair));
+    PCCL_TRY(in.raw(std::as_writable_bytes(std::span(lane.door.address))));
+    PCCL_TRY(in.u16(lane.door.port));
+    PCCL_TRY(in.raw(std::as_writable_bytes(std::span(lane.door.token))));
     return lane;
 }
 
@@ -91,12 +102,26 @@ Status read_head(ByteReader& in) {
 
 }  // namespace
 
+CmDoor CmDoor::at(const sys::Address& address, const CmToken& token) {
+    CmDoor door{.address = {}, .port = address.port(), .token = token};
+    const auto bytes = address.ip_bytes();
+    std::ranges::copy(bytes, door.address.end() - static_cast<std::ptrdiff_t>(bytes.size()));
+    const bool is_ipv4 = bytes.size() < door.address.size();
+    if (is_ipv4) door.address[10] = door.address[11] = 0xff;
+    return door;
+}
+
+Result<sys::Address> CmDoor::to_address() const {
+    return sys::Address::from_ip(sys::verbs::GidEntry{.index = 0, .gid = address}.address(), port);
+}
+
 std::string LinkEnd::serialise() const {
     ByteWriter out;
     out.u32(kMagic);
     out.u16(kVersion);
     out.u32(ring_bytes);
     out.u32(receives);
+    out.u8(static_cast<std::uint8_t>(way));
     const std::size_t devices = memory.empty() ? 0 : memory.front().keys.size();
     out.u8(static_cast<std::uint8_t>(devices));
     out.u8(static_cast<std::uint8_t>(memory.size()));
@@ -106,10 +131,7 @@ std::string LinkEnd::serialise() const {
         for (const std::uint32_t key : range.keys) out.u32(key);
     }
     out.u8(static_cast<std::uint8_t>(lanes.size()));
-    for (const LaneEnd& lane : lanes) {
-        out.u8(lane.device);
-        write_pair(lane.pair, out);
-    }
+    for (const LaneEnd& lane : lanes) write_lane(lane, out);
     return out.take();
 }
 
@@ -127,6 +149,11 @@ Result<LinkEnd> LinkEnd::parse(std::string_view bytes) {
     if (end.receives < 1 || end.receives > kMostReceives)
         return Status::invalid_argument(
             concat(end.receives, " receive requests; expected 1 to ", kMostReceives));
+    std::uint8_t way = 0;
+    PCCL_TRY(in.u8(way));
+    if (way > static_cast<std::uint8_t>(ConnectWay::kRdmaCm))
+        return Status::invalid_argument(concat("a way to connect ", int{way}, "; expected 0 to 2"));
+    end.way = static_cast<ConnectWay>(way);
     PCCL_ASSIGN_OR_RETURN(const std::size_t devices, read_count(in, 1, kMostDevices, "devices"));
     PCCL_ASSIGN_OR_RETURN(const std::size_t ranges, read_count(in, 1, kMostRanges, "ranges"));
     for (std::size_t i = 0; i < ranges; ++i) {
@@ -144,8 +171,7 @@ Result<LinkEnd> LinkEnd::parse(std::string_view bytes) {
 
 std::string serialise_lane(const LaneEnd& lane) {
     ByteWriter out;
-    out.u8(lane.device);
-    write_pair(lane.pair, out);
+    write_lane(lane, out);
     return out.take();
 }
 

@@ -5,6 +5,7 @@
 // takes no link.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,6 +14,8 @@
 
 #include <pccl/status.h>
 #include "csrc/base/ids.h"
+#include "csrc/sys/socket/address.h"
+#include "csrc/transport/verbs/connect_way.h"
 #include "csrc/transport/verbs/queue_pair.h"
 
 namespace pccl::transport::verbs {
@@ -26,10 +29,26 @@ struct PeerRange {
     bool operator==(const PeerRange&) const = default;
 };
 
+/// Proof, beside the place, that a connection by rdma_cm belongs to a link.
+using CmToken = std::array<std::uint8_t, 16>;
+
+/// Where a responder takes connections by rdma_cm.
+struct CmDoor {
+    sys::verbs::RawGid address{};  // IPv6, or IPv4 mapped
+    std::uint16_t port = 0;        // 0: none
+    CmToken token{};
+
+    [[nodiscard]] static CmDoor at(const sys::Address& address, const CmToken& token);
+    [[nodiscard]] bool is_set() const { return port != 0; }
+    [[nodiscard]] Result<sys::Address> to_address() const;
+    bool operator==(const CmDoor&) const = default;
+};
+
 /// Queue pair of one end; the pairs of both ends are connected in their order.
 struct LaneEnd {
     std::uint8_t device = 0;  // index in PeerRange::keys
     QueuePairAddress pair;
+    CmDoor door{};  // of a responder, where both have agreed on rdma_cm
 
     bool operator==(const LaneEnd&) const = default;
 };
@@ -45,6 +64,8 @@ struct LinkEnd {
 
     std::uint32_t ring_bytes = kLeastRing;  // of each channel; a power of two
     std::uint32_t receives = 0;             // receive requests of each queue pair
+    /// What the sender wants, or the receiver has agreed on.
+    ConnectWay way = ConnectWay::kAuto;
     std::vector<PeerRange> memory;
     std::vector<LaneEnd> lanes;
 

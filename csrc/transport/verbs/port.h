@@ -18,6 +18,7 @@ struct Port {
                                // subnet
     std::string reason;        // why that GID: "RoCE v2, IPv4"
 
+    [[nodiscard]] bool is_iwarp() const { return adapter->device().info().is_iwarp; }
     /// Returns "mlx5_0:1".
     [[nodiscard]] std::string name() const {
         return adapter->name() + ":" + std::to_string(info.number);

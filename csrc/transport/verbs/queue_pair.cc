@@ -19,6 +19,10 @@ constexpr std::uint32_t kSequenceMask = (1U << 24) - 1;
 constexpr std::uint8_t kReceiverNotReady = 1;
 constexpr std::uint8_t kRetryForEver = 7;
 constexpr std::uint8_t kHopLimit = 255;
+constexpr unsigned kAccess =
+    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+// Kernels set bits of their own above these in the masks of rdma_cm.
+constexpr int kKnownAttributes = (IBV_QP_DEST_QPN << 1) - 1;
 
 ibv_mtu mtu_of(std::size_t bytes) {
     for (const ibv_mtu mtu : {IBV_MTU_4096, IBV_MTU_2048, IBV_MTU_1024, IBV_MTU_512})
@@ -115,10 +119,10 @@ Status QueuePair::initialise() {
     auto attributes = sys::verbs::zeroed<ibv_qp_attr>();
     attributes.qp_state = IBV_QPS_INIT;
     attributes.port_num = static_cast<std::uint8_t>(port_->info.number);
-    attributes.qp_access_flags =
-        IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
-    return modify(attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
-                  "INIT");
+    attributes.qp_access_flags = kAccess;
+    // iWARP has no partitions.
+    const int of_infiniband = is_iwarp() ? 0 : IBV_QP_PKEY_INDEX | IBV_QP_PORT;
+    return modify(attributes, IBV_QP_STATE | IBV_QP_ACCESS_FLAGS | of_infiniband, "INIT");
 }
 
 QueuePair::~QueuePair() {
@@ -153,12 +157,36 @@ Status QueuePair::connect(const QueuePairAddress& peer) {
     attributes.retry_cnt = static_cast<std::uint8_t>(config.retry_count);
     attributes.rnr_retry = kRetryForEver;
     attributes.sq_psn = address_.sequence;
-    attributes.max_rd_atomic = static_cast<std::uint8_t>(
-        std::clamp(port_->adapter->device().info().max_read_posts, 1, int{peer.reads}));
+    attributes.max_rd_atomic = reads_at(peer);
     return modify(attributes,
                   IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
                       IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
                   "RTS");
+}
+
+std::uint8_t QueuePair::reads_at(const QueuePairAddress& peer) const {
+    return static_cast<std::uint8_t>(
+        std::clamp(port_->adapter->device().info().max_read_posts, 1, int{peer.reads}));
+}
+
+Status QueuePair::enter(ibv_qp_attr attributes, int mask, const QueuePairAddress& peer) {
+    const Config::Rdma& config = process_config().rdma;
+    attributes.qp_access_flags = kAccess;
+    attributes.path_mtu = std::min(attributes.path_mtu, static_cast<ibv_mtu>(address_.mtu));
+    attributes.max_dest_rd_atomic = address_.reads;
+    attributes.min_rnr_timer = kReceiverNotReady;
+    attributes.timeout = static_cast<std::uint8_t>(config.ack_timeout);
+    attributes.retry_cnt = static_cast<std::uint8_t>(config.retry_count);
+    attributes.rnr_retry = kRetryForEver;
+    attributes.max_rd_atomic = reads_at(peer);
+    if (config.traffic_class != 0)
+        attributes.ah_attr.grh.traffic_class = static_cast<std::uint8_t>(config.traffic_class);
+    if (config.service_level != 0)
+        attributes.ah_attr.sl = static_cast<std::uint8_t>(config.service_level);
+    const char* const step = attributes.qp_state == IBV_QPS_INIT  ? "INIT"
+                             : attributes.qp_state == IBV_QPS_RTR ? "RTR"
+                                                                  : "RTS";
+    return modify(attributes, mask & kKnownAttributes, step);
 }
 
 void QueuePair::fail() {

@@ -11,6 +11,7 @@
 #include <string>
 
 #include <pccl/status.h>
+#include "csrc/sys/verbs/connection_manager.h"
 #include "csrc/transport/verbs/adapter.h"
 #include "csrc/transport/verbs/port.h"
 
@@ -56,6 +57,14 @@ class QueuePair {
     [[nodiscard]] const QueueDepths& depths() const { return depths_; }
     /// Connects to the other end: both may send once both have done this.
     Status connect(const QueuePairAddress& peer);
+    /// Moves the pair to the state of attributes that rdma_cm has made; settings of this process
+    /// and limits of this end come before theirs.
+    Status enter(ibv_qp_attr attributes, int mask, const QueuePairAddress& peer);
+    /// Returns how many outstanding reads this end may have at the peer.
+    [[nodiscard]] std::uint8_t reads_at(const QueuePairAddress& peer) const;
+    /// Keeps the connection of the pair by rdma_cm as long as the pair.
+    void keep(sys::verbs::CmId connection) { connection_.emplace(std::move(connection)); }
+    [[nodiscard]] bool is_iwarp() const { return port_->is_iwarp(); }
     /// Moves the pair to the state ERROR: no write of the peer arrives any more, and all requests
     /// complete.
     void fail();
@@ -82,7 +91,8 @@ class QueuePair {
     const std::shared_ptr<Port> port_;
     const QueueDepths depths_;
     CompletionInbox inbox_;
-    CompletionQueue* queue_ = nullptr;  // of the port's adapter
+    CompletionQueue* queue_ = nullptr;            // of the port's adapter
+    std::optional<sys::verbs::CmId> connection_;  // outlives the pair
     sys::verbs::Handle<ibv_qp> pair_;
     std::uint32_t inline_bytes_ = 0;
     QueuePairAddress address_;

@@ -2,11 +2,13 @@
 #include "csrc/transport/verbs/rma_peer.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include <pccl/deadline.h>
 #include "csrc/base/log/log.h"
 #include "csrc/base/text/text.h"
+#include "csrc/transport/verbs/make_connector.h"
 
 namespace pccl::transport::verbs {
 namespace {
@@ -132,6 +134,7 @@ Result<std::vector<VerbsRequest>> VerbsPeer::requests_of(
 
 Status VerbsPeer::advance() {
     PCCL_TRY(answer_messages());
+    PCCL_TRY(advance_connections());
     PCCL_TRY(progress());
     return mailbox_.send();
 }
@@ -198,7 +201,8 @@ Status VerbsPeer::post_waiting() {
             continue;
         }
         const bool is_any_open = std::ranges::any_of(lanes_, [](const RmaLane& each) {
-            return each.state == RmaLane::State::kOpen || each.state == RmaLane::State::kOpening;
+            return each.state == RmaLane::State::kOpen || each.state == RmaLane::State::kOpening ||
+                   each.state == RmaLane::State::kConnecting;
         });
         for (std::size_t i = 0; i < lanes_.size(); ++i)
             if (lanes_[i].state == RmaLane::State::kClosed) PCCL_TRY(open_lane(i));
@@ -295,16 +299,56 @@ Status VerbsPeer::answer_messages() {
 RmaMessage VerbsPeer::open_for_peer(const RmaMessage& request) {
     RmaMessage answer{
         .kind = RmaMessage::Kind::kOpened, .lane = request.lane, .failure = {}, .end = request.end};
-    std::unique_ptr<QueuePair>& responder = responders_[request.lane];
-    responder.reset();
+    Responder& responder = responders_[request.lane];
+    responder = {};
     const std::shared_ptr<Port> port = port_of(request.lane);
     auto pair = QueuePair::create(port, kResponder);
-    answer.failure = pair.is_ok() ? (*pair)->connect(request.end.pair) : pair.status();
+    auto connector = connector_of(Connector::Role::kResponder);
+    answer.failure =
+        pair.is_ok() ? connector->start(std::array{pair->get()}, {&request.end, 1}) : pair.status();
     if (!answer.failure.is_ok()) return answer;
-    responder = std::move(pair).value();
+    responder = {.pair = std::move(pair).value(), .connector = std::move(connector)};
     answer.end = {.device = static_cast<std::uint8_t>(device_of(*port)),
-                  .pair = responder->address()};
+                  .pair = responder.pair->address()};
+    responder.connector->describe({&answer.end, 1});
     return answer;
+}
+
+std::unique_ptr<WatchedConnector> VerbsPeer::connector_of(Connector::Role role) const {
+    return std::make_unique<WatchedConnector>(make_connector(out_.way(), role),
+                                              ports_.front()->adapter->waiter());
+}
+
+Status VerbsPeer::advance_connections() {
+    for (Responder& responder : responders_) {
+        if (responder.connector == nullptr) continue;
+        const auto connected = responder.connector->advance();
+        // The initiator finds that nobody answers.
+        if (!connected.is_ok()) {
+            log(LogLevel::kWarning, "RDMA access of ", out_.peer_name(),
+                " loses a path: ", connected.status().message());
+            responder = {};
+        } else if (*connected) {
+            responder.connector.reset();
+        }
+    }
+    bool is_any_settled = false;
+    for (RmaLane& lane : lanes_) {
+        if (lane.state != RmaLane::State::kConnecting) continue;
+        continue_connection(lane);
+        is_any_settled = is_any_settled || lane.state != RmaLane::State::kConnecting;
+    }
+    return is_any_settled ? post_waiting() : Status::ok();
+}
+
+void VerbsPeer::continue_connection(RmaLane& lane) {
+    const auto connected = lane.connector->advance();
+    if (connected.is_ok() && !*connected) return;
+    lane.connector.reset();
+    lane.state = RmaLane::State::kOpen;
+    if (connected.is_ok()) return;
+    lane.lane.reset();
+    give_up(lane, std::string(connected.status().message()));
 }
 
 Status VerbsPeer::take_opened(const RmaMessage& message) {
@@ -313,21 +357,27 @@ Status VerbsPeer::take_opened(const RmaMessage& message) {
             out_.peer(), concat(out_.peer_name(), " opened an RDMA path that was not requested"));
     RmaLane& lane = lanes_[message.lane];
     Status opened = message.failure;
-    if (opened.is_ok()) opened = lane.lane->connect(message.end);
-    if (!opened.is_ok()) {
+    if (opened.is_ok()) {
+        lane.lane->match(message.end);
+        lane.connector = connector_of(Connector::Role::kInitiator);
+        opened = lane.connector->start(std::array{&lane.lane->pair()}, {&message.end, 1});
+    }
+    if (opened.is_ok()) {
+        lane.state = RmaLane::State::kConnecting;
+        continue_connection(lane);
+    } else {
+        lane.connector.reset();
         lane.lane.reset();
         give_up(lane, std::string(opened.message()));
-        return post_waiting();
     }
-    lane.state = RmaLane::State::kOpen;
-    return post_waiting();
+    return lane.state == RmaLane::State::kConnecting ? Status::ok() : post_waiting();
 }
 
 void VerbsPeer::end_requests() {
     if (std::exchange(is_ended_, true)) return;
     const Deadline deadline = Deadline::after(kEndTimeout);
     for (RmaLane& lane : lanes_) {
-        if (lane.state != RmaLane::State::kOpen) continue;
+        if (lane.state != RmaLane::State::kOpen) continue;  // no request is posted on others
         lane.lane->pair().fail();
         // Every request completes, successfully or not. Its completion is the end of its accesses.
         while (!lane.lane->is_flushed() && !deadline.passed())

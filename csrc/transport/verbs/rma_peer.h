@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "csrc/transport/rma/copy_link.h"
+#include "csrc/transport/verbs/connector.h"
 #include "csrc/transport/verbs/lanes.h"
 #include "csrc/transport/verbs/memory_key.h"
 #include "csrc/transport/verbs/port.h"
@@ -78,12 +79,19 @@ class VerbsPeer final : public RmaPeer {
     static constexpr std::size_t kChain = 32;  // requests of one doorbell
     /// Lane of the initiator.
     struct RmaLane {
-        enum class State { kClosed, kOpening, kOpen, kBroken };
+        enum class State { kClosed, kOpening, kConnecting, kOpen, kBroken };
         State state = State::kClosed;
-        std::optional<Lane> lane;         // set while opening and open
-        std::deque<VerbsRequest> posted;  // in the order of their ids
-        std::uint64_t first_id = 1;       // of the first of these
-        std::string failure;              // of a broken one
+        std::optional<Lane> lane;                     // set from opening on until it is closed
+        std::unique_ptr<WatchedConnector> connector;  // set while connecting
+        std::deque<VerbsRequest> posted;              // in the order of their ids
+        std::uint64_t first_id = 1;                   // of the first of these
+        std::string failure;                          // of a broken one
+    };
+
+    /// Queue pair of the target.
+    struct Responder {
+        std::unique_ptr<QueuePair> pair;
+        std::unique_ptr<WatchedConnector> connector;  // until the pair is connected
     };
 
     Result<std::vector<VerbsRequest>> requests_of(const std::shared_ptr<VerbsMemory>& memory,
@@ -101,6 +109,10 @@ class VerbsPeer final : public RmaPeer {
     Status answer_messages();
     RmaMessage open_for_peer(const RmaMessage& request);
     Status take_opened(const RmaMessage& message);
+    /// Continues connections by rdma_cm of both kinds of queue pairs.
+    Status advance_connections();
+    void continue_connection(RmaLane& lane);
+    [[nodiscard]] std::unique_ptr<WatchedConnector> connector_of(Connector::Role role) const;
     /// Ends all requests: afterwards no device reads or writes local memory for this peer.
     void end_requests();
     [[nodiscard]] std::shared_ptr<Port> port_of(std::size_t lane) const {
@@ -113,7 +125,7 @@ class VerbsPeer final : public RmaPeer {
     const std::shared_ptr<Registrations> registrations_;
     const std::vector<std::shared_ptr<Port>> ports_;
     std::vector<RmaLane> lanes_;
-    std::array<std::unique_ptr<QueuePair>, LinkEnd::kMostLanes> responders_;
+    std::array<Responder, LinkEnd::kMostLanes> responders_;
     std::deque<VerbsRequest> waiting_;
     bool is_ended_ = false;
 };

@@ -66,6 +66,8 @@ class VerbsSendLink final : public SendLink {
     void abort(const Status& reason) override;
     [[nodiscard]] Rank peer() const { return parts_.peer; }
     [[nodiscard]] const std::string& peer_name() const { return parts_.peer_name; }
+    /// Returns how both ends connect queue pairs.
+    [[nodiscard]] ConnectWay way() const { return parts_.receiver.way; }
     /// Checks the devices and the peer now and then, for a caller that waits.
     Status look_now_and_then();
 

@@ -9,6 +9,7 @@
 #include "csrc/base/log/log.h"
 #include "csrc/base/text/listed.h"
 #include "csrc/base/text/text.h"
+#include "csrc/transport/verbs/make_connector.h"
 #include "csrc/transport/verbs/port_choice.h"
 #include "csrc/transport/verbs/recv_link.h"
 #include "csrc/transport/verbs/send_link.h"
@@ -88,6 +89,17 @@ std::uint32_t ring_bytes(int group_size) {
         std::clamp<std::size_t>(std::bit_floor(kBudget / peers), kLeast, kMiB));
 }
 
+/// This end of a link, once it is described to the sender.
+struct VerbsTransport::IncomingLink {
+    Lanes lanes;
+    std::array<LinkMemory, kChannels> rings;
+    LinkMemory tails;
+    LinkMemory credits;
+    LinkEnd here;
+    PeerRange sender;
+    std::unique_ptr<Connector> connector;
+};
+
 Result<std::unique_ptr<VerbsTransport>> VerbsTransport::create(Waiter& waiter, NetworkSide here,
                                                                const VerbsOptions& options) {
     std::unique_ptr<VerbsTransport> made(new VerbsTransport(waiter, std::move(here), options));
@@ -110,7 +122,10 @@ Result<std::unique_ptr<VerbsTransport>> VerbsTransport::create(Waiter& waiter, N
 }
 
 std::string VerbsTransport::link_layer() const {
-    return concat(kLayer, ports_.front()->info.is_ethernet ? "ethernet" : "infiniband");
+    const Port& port = *ports_.front();
+    return concat(kLayer, port.is_iwarp()         ? "iwarp"
+                          : port.info.is_ethernet ? "ethernet"
+                                                  : "infiniband");
 }
 
 std::vector<std::string> VerbsTransport::addresses() const {
@@ -150,14 +165,22 @@ class VerbsTransport::VerbsPendingConnect final : public PendingConnect {
             if (!accepted) return std::unique_ptr<SendLink>();
             PCCL_TRY(offer());
         }
-        auto answer = reader_.advance(socket_->fd());
-        if (!answer.is_ok()) return answer.status().with_peer(request_.destination);
-        if (!*answer) return std::unique_ptr<SendLink>();
-        return finish(**std::move(answer));
+        if (connector_ == nullptr) {
+            auto answer = reader_.advance(socket_->fd());
+            if (!answer.is_ok()) return answer.status().with_peer(request_.destination);
+            if (!*answer) return std::unique_ptr<SendLink>();
+            PCCL_TRY(start(**std::move(answer)).with_peer(request_.destination));
+        }
+        const auto connected = connector_->advance();
+        if (!connected.is_ok()) return connected.status().with_peer(request_.destination);
+        if (!*connected) return std::unique_ptr<SendLink>();
+        return finish();
     }
     [[nodiscard]] Status timeout_error() const override {
         if (!socket_) return handshake_->timeout_error();
-        return Status::timeout("timed out waiting for the peer's queue pairs")
+        return Status::timeout(connector_ == nullptr
+                                   ? "timed out waiting for the peer's queue pairs"
+                                   : "timed out connecting to the peer's queue pairs")
             .with_peer(request_.destination);
     }
 
@@ -174,18 +197,27 @@ class VerbsTransport::VerbsPendingConnect final : public PendingConnect {
         const Status sent =
             send_message(socket_->fd(), LinkEnd{.ring_bytes = ring_bytes(request_.group_size),
                                                 .receives = kReceives,
+                                                .way = transport_.way(),
                                                 .memory = {credits_.range()},
                                                 .lanes = lanes_->ends()});
         return sent.with_peer(request_.destination);
     }
-    Result<std::unique_ptr<SendLink>> finish(LinkEnd receiver) {
-        PCCL_TRY(check_receiver(receiver, ring_bytes(request_.group_size))
-                     .with_peer(request_.destination));
-        PCCL_TRY(lanes_->connect(receiver.lanes).with_peer(request_.destination));
+    /// Begins to connect to the receiver's queue pairs.
+    Status start(LinkEnd receiver) {
+        PCCL_TRY(check_receiver(receiver, ring_bytes(request_.group_size)));
+        PCCL_ASSIGN_OR_RETURN(const ConnectWay way, agree(transport_.way(), receiver.way));
+        receiver_ = std::move(receiver);
+        lanes_->match(receiver_.lanes);
+        connector_ = std::make_unique<WatchedConnector>(
+            make_connector(way, Connector::Role::kInitiator), transport_.waiter_);
+        return connector_->start(lanes_->pairs(), receiver_.lanes);
+    }
+    Result<std::unique_ptr<SendLink>> finish() {
+        connector_.reset();
         PCCL_ASSIGN_OR_RETURN(auto staging,
-                              make_rings(*lanes_, receiver.ring_bytes, Access::kLocal));
+                              make_rings(*lanes_, receiver_.ring_bytes, Access::kLocal));
         const std::string name = name_of(request_.destination, socket_->fd());
-        log(LogLevel::kInfo, "RDMA link to ", name, ": ", lanes_->describe(receiver.lanes));
+        log(LogLevel::kInfo, "RDMA link to ", name, ": ", lanes_->describe(receiver_.lanes));
         PeerWatch watch(
             {.self = request_.source, .leaver = request_.destination, .ranks = request_.group_size},
             *std::exchange(socket_, std::nullopt));
@@ -195,7 +227,7 @@ class VerbsTransport::VerbsPendingConnect final : public PendingConnect {
                                                           .lanes = *std::move(lanes_),
                                                           .credits = std::move(credits_),
                                                           .staging = std::move(staging),
-                                                          .receiver = std::move(receiver),
+                                                          .receiver = std::move(receiver_),
                                                           .watch = std::move(watch),
                                                           .helper = transport_.helper_}));
     }
@@ -207,7 +239,17 @@ class VerbsTransport::VerbsPendingConnect final : public PendingConnect {
     std::optional<Lanes> lanes_;
     LinkMemory credits_;
     LinkEndReader reader_;
+    LinkEnd receiver_;                             // set with the connector
+    std::unique_ptr<WatchedConnector> connector_;  // set once the receiver has answered
 };
+
+VerbsTransport::VerbsTransport(Waiter& waiter, NetworkSide here, const VerbsOptions& options)
+    : waiter_(waiter), here_(std::move(here)), options_(options) {}
+VerbsTransport::~VerbsTransport() = default;
+
+ConnectWay VerbsTransport::way() const {
+    return ports_.front()->is_iwarp() ? ConnectWay::kRdmaCm : options_.way;
+}
 
 Result<std::unique_ptr<PendingConnect>> VerbsTransport::connect(const PeerAddress& peer,
                                                                 const LinkRequest& request,
@@ -260,6 +302,9 @@ bool VerbsTransport::receive_end(Expected& expected, LinkReceiver& receiver) {
         failure = Status::timeout(
             concat(peer_name(expected.request().source), " described no RDMA link in time"));
     }
+    if (expected.link != nullptr && expected.link->connector != nullptr &&
+        expected.link->connector->event_fd() >= 0)
+        receiver.unwatch(expected.link->connector->event_fd());
     if (expected.from.socket.is_open()) {
         static_cast<void>(send_message(socket, failure));
         receiver.unwatch(socket);
@@ -272,24 +317,52 @@ bool VerbsTransport::receive_end(Expected& expected, LinkReceiver& receiver) {
 }
 
 Result<bool> VerbsTransport::receive_link(Expected& expected, LinkReceiver& receiver) {
-    const int socket = expected.from.socket.get();
-    PCCL_ASSIGN_OR_RETURN(auto sender, expected.reader.advance(socket));
-    if (!sender) return false;
-    PCCL_TRY(check_sender(*sender));
+    if (expected.link == nullptr) {
+        PCCL_ASSIGN_OR_RETURN(auto sender, expected.reader.advance(expected.from.socket.get()));
+        if (!sender) return false;
+        PCCL_TRY(check_sender(*sender));
+        PCCL_ASSIGN_OR_RETURN(expected.link, answer(expected, *sender));
+        const int events = expected.link->connector->event_fd();
+        if (events >= 0) PCCL_TRY(receiver.watch(events));
+    }
+    PCCL_ASSIGN_OR_RETURN(const bool is_connected, expected.link->connector->advance());
+    if (!is_connected) return false;
+    PCCL_TRY(hand_over(expected, receiver));
+    return true;
+}
+
+Result<std::unique_ptr<VerbsTransport::IncomingLink>> VerbsTransport::answer(
+    const Expected& expected, const LinkEnd& sender) const {
+    PCCL_ASSIGN_OR_RETURN(const ConnectWay agreed, agree(way(), sender.way));
+    auto link = std::make_unique<IncomingLink>();
+    PCCL_ASSIGN_OR_RETURN(link->lanes, make_lanes(ports_, options_.queue_pairs));
+    link->lanes.match(sender.lanes);
+    link->connector = make_connector(agreed, Connector::Role::kResponder);
+    PCCL_TRY(link->connector->start(link->lanes.pairs(), sender.lanes));
+    const std::uint32_t bytes =
+        std::min(sender.ring_bytes, ring_bytes(expected.request().group_size));
+    PCCL_ASSIGN_OR_RETURN(link->rings, make_rings(link->lanes, bytes, Access::kPeerWrite));
+    PCCL_ASSIGN_OR_RETURN(link->tails, make_page(link->lanes, Access::kPeerWrite));
+    PCCL_ASSIGN_OR_RETURN(link->credits, make_page(link->lanes, Access::kLocal));
+    link->here = {.ring_bytes = bytes,
+                  .receives = kReceives,
+                  .way = agreed,
+                  .memory = {link->rings[0].range(), link->rings[1].range(), link->tails.range()},
+                  .lanes = link->lanes.ends()};
+    link->connector->describe(link->here.lanes);
+    link->sender = sender.memory.front();
+    PCCL_TRY(send_message(expected.from.socket.get(), link->here));
+    return link;
+}
+
+Status VerbsTransport::hand_over(Expected& expected, LinkReceiver& receiver) {
+    IncomingLink& link = *expected.link;
+    if (const int events = link.connector->event_fd(); events >= 0) receiver.unwatch(events);
+    link.connector.reset();
     const LinkRequest& request = expected.request();
-    PCCL_ASSIGN_OR_RETURN(Lanes lanes, make_lanes(ports_, options_.queue_pairs));
-    PCCL_TRY(lanes.connect(sender->lanes));
-    const std::uint32_t bytes = std::min(sender->ring_bytes, ring_bytes(request.group_size));
-    PCCL_ASSIGN_OR_RETURN(auto rings, make_rings(lanes, bytes, Access::kPeerWrite));
-    PCCL_ASSIGN_OR_RETURN(auto tails, make_page(lanes, Access::kPeerWrite));
-    PCCL_ASSIGN_OR_RETURN(auto credits, make_page(lanes, Access::kLocal));
-    LinkEnd here{.ring_bytes = bytes,
-                 .receives = kReceives,
-                 .memory = {rings[0].range(), rings[1].range(), tails.range()},
-                 .lanes = lanes.ends()};
-    PCCL_TRY(send_message(socket, here));
+    const int socket = expected.from.socket.get();
     receiver.unwatch(socket);
-    const std::string name = name_of(request.source, socket);
+    std::string name = name_of(request.source, socket);
     sys::give_up_after(socket, options_.peer_timeout);
     WatchedSocket watched(std::move(expected.from.socket), waiter_);
     PCCL_TRY(watched.watch());
@@ -298,15 +371,15 @@ Result<bool> VerbsTransport::receive_link(Expected& expected, LinkReceiver& rece
         std::move(watched));
     receiver.accepted(
         request, std::make_unique<VerbsRecvLink>(RecvLinkParts{.peer = request.source,
-                                                               .peer_name = name,
-                                                               .lanes = std::move(lanes),
-                                                               .rings = std::move(rings),
-                                                               .tails = std::move(tails),
-                                                               .credits = std::move(credits),
-                                                               .here = std::move(here),
-                                                               .sender = sender->memory.front(),
+                                                               .peer_name = std::move(name),
+                                                               .lanes = std::move(link.lanes),
+                                                               .rings = std::move(link.rings),
+                                                               .tails = std::move(link.tails),
+                                                               .credits = std::move(link.credits),
+                                                               .here = std::move(link.here),
+                                                               .sender = std::move(link.sender),
                                                                .watch = std::move(watch)}));
-    return true;
+    return Status::ok();
 }
 
 }  // namespace pccl::transport::verbs

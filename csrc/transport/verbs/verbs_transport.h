@@ -5,7 +5,8 @@
 //     sender                                             receiver
 //       | -- TCP: proof of the secret, purpose ----------> |  (control/handshake.h)
 //       | -- TCP: queue pairs, credit page --------------> |
-//       | <- TCP: queue pairs, rings, tail page ---------- |  its queue pairs are connected
+//       | <- TCP: queue pairs, rings, tail page ---------- |  its queue pairs are connected, or
+//       |                                                  |  wait for rdma_cm (connector.h)
 //       | == RDMA: bytes =================================> |
 //       | <= RDMA: credit ================================= |
 //
@@ -35,6 +36,7 @@ struct VerbsOptions {
     bool soft = false;    // emulated devices count
     int gid_index = -1;   // -1: chosen
     int queue_pairs = 1;  // of a link and port
+    ConnectWay way = ConnectWay::kAuto;
     /// Options of both ends: ControlOptions::stream must have them, too.
     sys::StreamOptions stream{};
     /// A host without a sign of life for this long is lost.
@@ -47,6 +49,8 @@ class PCCL_API VerbsTransport final : public Transport {
     /// kUnavailable, with the reasons, where no RDMA port is usable.
     static Result<std::unique_ptr<VerbsTransport>> create(Waiter& waiter, NetworkSide here,
                                                           const VerbsOptions& options);
+
+    ~VerbsTransport() override;
 
     [[nodiscard]] TransportKind kind() const override { return TransportKind::kVerbs; }
     /// Returns the addresses of the control plane, and the link layer of the ports.
@@ -63,22 +67,30 @@ class PCCL_API VerbsTransport final : public Transport {
 
    private:
     class VerbsPendingConnect;
+    struct IncomingLink;
     /// Authenticated connection whose sender has not described its end yet.
     struct Expected {
         Arrival from;
         Deadline deadline;
         LinkEndReader reader{};
+        /// Link whose queue pairs are being connected.
+        std::unique_ptr<IncomingLink> link{};
 
         [[nodiscard]] const LinkRequest& request() const { return from.introduction.request; }
     };
 
-    VerbsTransport(Waiter& waiter, NetworkSide here, const VerbsOptions& options)
-        : waiter_(waiter), here_(std::move(here)), options_(options) {}
+    VerbsTransport(Waiter& waiter, NetworkSide here, const VerbsOptions& options);
     [[nodiscard]] std::string link_layer() const;
     [[nodiscard]] Result<PeerRoutes> routes_to(const PeerAddress& peer) const;
     /// Returns true when the connection is accepted or refused.
     bool receive_end(Expected& expected, LinkReceiver& receiver);
     Result<bool> receive_link(Expected& expected, LinkReceiver& receiver);
+    /// Makes this end of a link, and answers the sender.
+    Result<std::unique_ptr<IncomingLink>> answer(const Expected& expected,
+                                                 const LinkEnd& sender) const;
+    Status hand_over(Expected& expected, LinkReceiver& receiver);
+    /// Returns what this end wants: devices may leave no choice.
+    [[nodiscard]] ConnectWay way() const;
 
     Waiter& waiter_;
     const NetworkSide here_;

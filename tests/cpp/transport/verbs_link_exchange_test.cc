@@ -91,9 +91,32 @@ TEST(LinkExchangeTest, ValuesThatCannotBeAreRefused) {
     EXPECT_EQ(code_of([](auto& end) { end.lanes[0].pair.reads = 17; }), kInvalid);
 }
 
+TEST(LinkExchangeTest, DescribesWhereConnectionsByRdmaCmAreTaken) {
+    for (const char* const ip : {"10.0.0.5", "fd00::5"}) {
+        LinkEnd end = link_end();
+        const auto address = sys::Address::from_ip(ip, 4711).value();
+        end.way = ConnectWay::kRdmaCm;
+        end.lanes[0].door = CmDoor::at(address, {1, 2, 3});
+        const LinkEnd parsed = LinkEnd::parse(end.serialise()).value();
+        EXPECT_EQ(parsed, end);
+        EXPECT_EQ(parsed.lanes[0].door.to_address().value(), address);
+    }
+}
+
+TEST(LinkExchangeTest, EndsAgreeOnAWayToConnect) {
+    using enum ConnectWay;
+    EXPECT_EQ(agree(kAuto, kAuto).value(), kDirect);
+    EXPECT_EQ(agree(kAuto, kRdmaCm).value(), kRdmaCm);
+    EXPECT_EQ(agree(kRdmaCm, kAuto).value(), kRdmaCm);
+    EXPECT_EQ(agree(kDirect, kAuto).value(), kDirect);
+    const Status refused = agree(kDirect, kRdmaCm).status();
+    EXPECT_EQ(refused.code(), StatusCode::kUnavailable);
+    EXPECT_THAT(refused.message(), HasSubstr("PCCL_IB_CONNECT"));
+}
+
 TEST(LinkExchangeTest, AnotherVersionIsUnsupported) {
     std::string bytes = link_end().serialise();
-    bytes[4] = 2;
+    ++bytes[4];
     const Status other = LinkEnd::parse(bytes).status();
     EXPECT_EQ(other.code(), StatusCode::kUnsupported);
     EXPECT_THAT(other.message(), HasSubstr("one version of PCCL"));
