@@ -19,7 +19,8 @@ if(PCCL_WITH_VERBS)
                LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fakes/verbs
   )
 endif()
-# Likewise librdmacm, beside it.
+# Likewise librdmacm, with the functions that the library calls: in a folder of its own, because Debian's programs need
+# more of them.
 if(PCCL_WITH_RDMACM)
   file(GLOB rdmacm CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fakes/rdmacm/*.cc)
   add_library(pccl_fake_rdmacm SHARED ${rdmacm})
@@ -35,6 +36,6 @@ if(PCCL_WITH_RDMACM)
                SOVERSION 1
                CXX_VISIBILITY_PRESET default
                LINK_DEPENDS ${versions}
-               LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fakes/verbs
+               LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fakes/rdmacm
   )
 endif()

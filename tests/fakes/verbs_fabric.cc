@@ -48,8 +48,8 @@ bool use_fake_verbs() {
     if (has_real_verbs()) return false;
     static const Fabric fabric;
     ::setenv("PCCL_IBVERBS_LIBRARY", fake_verbs().c_str(), 1);
-    // Beside the fake libibverbs; missing in builds without rdma_cm.
-    const auto manager = std::filesystem::path(fake_verbs()).replace_filename("librdmacm.so.1");
+    const auto fakes = std::filesystem::path(fake_verbs()).parent_path().parent_path();
+    const auto manager = fakes / "rdmacm/librdmacm.so.1";  // missing in builds without rdma_cm
     if (std::filesystem::exists(manager)) ::setenv("PCCL_RDMACM_LIBRARY", manager.c_str(), 1);
     ::setenv("FAKE_VERBS_FABRIC", fabric.folder().c_str(), 0);
     ::setenv("FAKE_VERBS_DEVICES", "mlx5_0,mlx5_1", 0);

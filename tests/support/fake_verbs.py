@@ -25,8 +25,10 @@ def shared_object() -> Path:
 
 def environment(fabric: Path, **settings: str) -> Mapping[str, str]:
     """Return variables by which a process uses the fake, and takes part in a fabric."""
+    manager = shared_object().parents[1] / "rdmacm/librdmacm.so.1"
     return {
         "PCCL_IBVERBS_LIBRARY": str(shared_object()),
+        **({"PCCL_RDMACM_LIBRARY": str(manager)} if manager.exists() else {}),
         "FAKE_VERBS_FABRIC": str(fabric),
         **settings,
     }
