@@ -9,8 +9,8 @@ each:
 
 - the files of every module, of the largest folder, short headers and short units;
 - lengths of functions in lines, from head to closing brace: median, 90th percentile, longest;
-- the types of the project that are met on the ways of an all_reduce, over shared memory, over TCP
-  and on a GPU: every class, struct, union, enum or alias of csrc that the heads and bodies of
+- the units and the types of the project that are met on the ways of an all_reduce, over shared
+  memory, over TCP and on a GPU: a source file and its header are one unit; every class, struct, union, enum or alias of csrc that the heads and bodies of
   functions name which run in such a call (they are listed here). Base's own count as all others do;
   types of other libraries (``at::Tensor``) do not, though one of the project be named alike;
 - names of types that are defined more than once, and former names (tools/check_vocabulary.py);
@@ -119,8 +119,9 @@ def main() -> int:
             f"  {len(lengths)} functions: median {statistics.median(lengths):g} lines,"
             f" p90 {lengths[len(lengths) * 9 // 10]}, longest {lengths[-1]}",
         )
+        units = units_on_ways(root)
         for way, met in types_on_ways(root).items():
-            print(f"  types on the way, {way}: {len(met)}")
+            print(f"  on the way, {way}: units {len(units[way])}, types {len(met)}")
             for name in sorted(met) if given.list else ():
                 print(f"    {name}: {', '.join(met[name])}")
         print_names(root)
@@ -249,6 +250,22 @@ def types_on_ways(root: Path) -> dict[str, dict[str, list[str]]]:
             for name in words[function]:
                 met[name].append(function)
     return ways
+
+
+def units_on_ways(root: Path) -> dict[str, set[str]]:
+    """Give the units (a source file and its header) with functions of each way."""
+    units: dict[str, set[str]] = {way: set() for way in WAYS}
+    for path in sources(root / "csrc"):
+        module = path.relative_to(root / "csrc").parts[0]
+        if module not in MODULES:
+            continue
+        unit = str(path.relative_to(root / "csrc").with_suffix(""))
+        names = {found.name for found in functions(path)}
+        names |= {f"{module}:{name}" for name in names}
+        for way, functions_of_way in WAYS.items():
+            if not names.isdisjoint(functions_of_way):
+                units[way].add(unit)
+    return units
 
 
 if __name__ == "__main__":

@@ -98,3 +98,17 @@ def test_figures_are_printed_for_a_small_tree(
         "README.md 2, CHANGELOG.md 1, benchmarks/README.md 0",
     ):
         assert line in printed, printed
+
+
+def test_a_source_file_and_its_header_are_one_unit_on_a_way(tmp_path: Path) -> None:
+    files = {
+        "csrc/comm/group.h": "class Group {\n  void check() { f(); }\n};\n",
+        "csrc/comm/group.cc": "void Group::run() { f(); }\n",
+        "csrc/comm/other.cc": "void Other::run() { f(); }\n",
+        "csrc/topo/group.cc": "void Group::run() { f(); }\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    units = code_metrics.units_on_ways(tmp_path)
+    assert units == {"shared memory": {"comm/group"}, "TCP": {"comm/group"}, "GPU": set()}
