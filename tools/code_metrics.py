@@ -9,10 +9,11 @@ each:
 
 - the files of every module, of the largest folder, short headers and short units;
 - lengths of functions in lines, from head to closing brace: median, 90th percentile, longest;
-- the units and the types of the project that are met on the ways of an all_reduce, over shared
-  memory, over TCP and on a GPU: a source file and its header are one unit; every class, struct, union, enum or alias of csrc that the heads and bodies of
-  functions name which run in such a call (they are listed here). Base's own count as all others do;
-  types of other libraries (``at::Tensor``) do not, though one of the project be named alike;
+- the units (a source file and its header) and the types of the project that are met on the ways of
+  an all_reduce, over shared memory, over TCP and on a GPU: every class, struct, union, enum or
+  alias of csrc that the heads and bodies of functions name which run in such a call (they are
+  listed here). Base's own count as all others do; types of other libraries (``at::Tensor``) do not,
+  though one of the project be named alike;
 - names of types that are defined more than once, and former names (tools/check_vocabulary.py);
 - public headers (include/pccl), and declarations in them that no comment describes;
 - the words of comments in C++: *what*, sentences that begin with *Of*, verbs of speech;

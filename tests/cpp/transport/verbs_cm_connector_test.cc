@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/transport/verbs/cm_connector.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 #include <memory>
 #include <span>
 
+#include "csrc/transport/verbs/cm_connector.h"
 #include "tests/cpp/transport/verbs_links.h"
 
 namespace pccl::transport::verbs {
