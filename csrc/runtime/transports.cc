@@ -115,9 +115,12 @@ Status check_named_interfaces(const NetworkOptions& options,
 /// Checks that a build without RDMA is not expected to open a library for it.
 Status check_library_setting([[maybe_unused]] const NetworkOptions& options) {
 #ifndef PCCL_WITH_VERBS
-    if (!process_config().rdma.ibverbs_file.empty() &&
+    const Config::Rdma& rdma = process_config().rdma;
+    const bool names_ibverbs = !rdma.ibverbs_file.empty();
+    if ((names_ibverbs || !rdma.rdmacm_file.empty()) &&
         is_any_of(options.allowed, PeerDistance::kNetwork))
-        return Status::invalid_argument(concat("PCCL_IBVERBS_LIBRARY: ", kNoRdma));
+        return Status::invalid_argument(concat(
+            names_ibverbs ? "PCCL_IBVERBS_LIBRARY" : "PCCL_RDMACM_LIBRARY", ": ", kNoRdma));
 #endif
     return Status::ok();
 }

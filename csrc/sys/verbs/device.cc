@@ -15,6 +15,7 @@
 #include "csrc/base/scope_exit.h"
 #include "csrc/base/text/text.h"
 #include "csrc/sys/sysfs/file.h"
+#include "csrc/sys/verbs/connection_manager.h"
 
 namespace pccl::sys::verbs {
 namespace {
@@ -100,6 +101,14 @@ ibv_device* device_named(const Libibverbs& library, std::span<ibv_device* const>
     const auto found = std::ranges::find_if(
         devices, [&](ibv_device* device) { return name == library.get_device_name(device); });
     return found == devices.end() ? nullptr : *found;
+}
+
+/// Checks that PCCL_RDMACM_LIBRARY, where it is set, can be used.
+Status check_named_manager() {
+    if (process_config().rdma.rdmacm_file.empty()) return Status::ok();
+    const Status found = find_connection_manager().status();
+    if (found.code() != StatusCode::kUnavailable) return found;
+    return Status::invalid_argument(concat("PCCL_RDMACM_LIBRARY: ", found.message()));
 }
 
 }  // namespace
@@ -216,6 +225,7 @@ std::vector<AsyncEvent> Device::take_events() {
 }
 
 Result<std::vector<std::string>> list_device_names() {
+    PCCL_TRY(check_named_manager());
     // Most machines have no device: their processes need not open the library.
     const bool is_named = !process_config().rdma.ibverbs_file.empty();
     if (!is_named && !exists("/sys/class/infiniband")) return std::vector<std::string>();
