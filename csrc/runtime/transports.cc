@@ -119,8 +119,8 @@ Status check_library_setting([[maybe_unused]] const NetworkOptions& options) {
     const bool names_ibverbs = !rdma.ibverbs_file.empty();
     if ((names_ibverbs || !rdma.rdmacm_file.empty()) &&
         is_any_of(options.allowed, PeerDistance::kNetwork))
-        return Status::invalid_argument(concat(
-            names_ibverbs ? "PCCL_IBVERBS_LIBRARY" : "PCCL_RDMACM_LIBRARY", ": ", kNoRdma));
+        return Status::invalid_argument(
+            concat(names_ibverbs ? "PCCL_IBVERBS_LIBRARY" : "PCCL_RDMACM_LIBRARY", ": ", kNoRdma));
 #endif
     return Status::ok();
 }
