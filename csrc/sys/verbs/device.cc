@@ -106,7 +106,7 @@ ibv_device* device_named(const Libibverbs& library, std::span<ibv_device* const>
 /// Checks that PCCL_RDMACM_LIBRARY, where it is set, can be used.
 Status check_named_manager() {
     if (process_config().rdma.rdmacm_file.empty()) return Status::ok();
-    const Status found = find_connection_manager().status();
+    Status found = find_connection_manager().status();
     if (found.code() != StatusCode::kUnavailable) return found;
     return Status::invalid_argument(concat("PCCL_RDMACM_LIBRARY: ", found.message()));
 }

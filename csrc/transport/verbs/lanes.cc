@@ -127,6 +127,7 @@ void Lanes::match(std::span<const LaneEnd> peer) {
 
 std::vector<QueuePair*> Lanes::pairs() {
     std::vector<QueuePair*> pairs;
+    pairs.reserve(lanes_.size());
     for (Lane& lane : lanes_) pairs.push_back(&lane.pair());
     return pairs;
 }
