@@ -13,23 +13,23 @@ set -euo pipefail
 for tool in qemu-system-x86_64 busybox cpio /sbin/modprobe /usr/lib/python3/dist-packages/pyverbs; do
     [ -e "$tool" ] || command -v "$tool" >/dev/null || { echo "not run: $tool is missing"; exit 77; }
 done
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
 kernel=$(apt-cache depends linux-image-amd64 | awk '/Depends:/ { print $2; exit }')
 version=${kernel#linux-image-}
-(cd "$work" && apt-get download -o APT::Sandbox::User=root -qq "$kernel") || { echo "not run: no $kernel"; exit 77; }
-mkdir -p "$work"/{package,root/{bin,modules,new}}
-dpkg-deb --fsys-tarfile "$work"/linux-image-*.deb | tar -x -C "$work/package" ./boot ./lib/modules
-/sbin/depmod -b "$work/package" "$version"
+(cd "$scratch" && apt-get download -o APT::Sandbox::User=root -qq "$kernel") || { echo "not run: no $kernel"; exit 77; }
+mkdir -p "$scratch"/{package,initrd/{bin,modules,new}}
+dpkg-deb --fsys-tarfile "$scratch"/linux-image-*.deb | tar -x -C "$scratch/package" ./boot ./lib/modules
+/sbin/depmod -b "$scratch/package" "$version"
 for name in virtio_pci 9p 9pnet_virtio crc32_generic rdma_rxe ib_uverbs dummy; do
-    /sbin/modprobe -d "$work/package" -S "$version" --show-depends "$name"
+    /sbin/modprobe -d "$scratch/package" -S "$version" --show-depends "$name"
 done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' | while read -r file; do
-    cp "$file" "$work/root/modules/"
-    basename "$file" >>"$work/root/modules/order"
+    cp "$file" "$scratch/initrd/modules/"
+    basename "$file" >>"$scratch/initrd/modules/order"
 done
-cp "$(command -v busybox)" "$work/root/bin/"
+cp "$(command -v busybox)" "$scratch/initrd/bin/"
 
-cat >"$work/write.py" <<'PYTHON'
+cat >"$scratch/write.py" <<'PYTHON'
 import sys, time
 from pyverbs.addr import AHAttr, GID, GlobalRoute
 from pyverbs.cq import CQ
@@ -59,7 +59,7 @@ for count in (6, 7):
         found = cq.poll(1)[1]
     print(f"RESULT {count} {found[0].status if found else 'none'} {time.monotonic() - begun:.1f}", flush=True)
 PYTHON
-cat >"$work/root/init" <<INIT
+cat >"$scratch/initrd/init" <<INIT
 #!/bin/busybox sh
 /bin/busybox mkdir -p /proc /sys /dev
 /bin/busybox mount -t proc p /proc; /bin/busybox mount -t sysfs s /sys; /bin/busybox mount -t devtmpfs d /dev
@@ -69,16 +69,16 @@ for f in proc sys dev; do /bin/busybox mount --bind /\$f /new/\$f; done
 /bin/busybox chroot /new /bin/bash -c 'PATH=/usr/sbin:/usr/bin:/sbin:/bin
 ip link add d0 type dummy; ip link set d0 up; ip addr add 10.77.0.1/24 dev d0
 rdma link add rxe0 type rxe netdev d0; sleep 1
-/usr/bin/python3 -B $work/write.py'
+/usr/bin/python3 -B $scratch/write.py'
 echo o >/proc/sysrq-trigger; /bin/busybox sleep 60
 INIT
-chmod +x "$work/root/init"
-(cd "$work/root" && find . | cpio -o -H newc --quiet) | gzip -1 >"$work/initrd.gz"
+chmod +x "$scratch/initrd/init"
+(cd "$scratch/initrd" && find . | cpio -o -H newc --quiet) | gzip -1 >"$scratch/initrd.gz"
 timeout 180 qemu-system-x86_64 -accel tcg -cpu max -m 1024 -nographic -no-reboot -net none \
-    -kernel "$work/package/boot/vmlinuz-$version" -initrd "$work/initrd.gz" -append "console=ttyS0 quiet panic=-1" \
+    -kernel "$scratch/package/boot/vmlinuz-$version" -initrd "$scratch/initrd.gz" -append "console=ttyS0 quiet panic=-1" \
     -fsdev "local,id=r,path=/,security_model=none,readonly=on,multidevs=remap" \
-    -device virtio-9p-pci,fsdev=r,mount_tag=root </dev/null | tr -d '\r' >"$work/console" || true
-grep -o 'RESULT [67] [a-z0-9]* [0-9.]*' "$work/console" | tee "$work/results"
-[ -s "$work/results" ] || { tail -5 "$work/console"; echo "not run: the machine printed no result"; exit 77; }
+    -device virtio-9p-pci,fsdev=r,mount_tag=root </dev/null | tr -d '\r' >"$scratch/console" || true
+grep -o 'RESULT [67] [a-z0-9]* [0-9.]*' "$scratch/console" | tee "$scratch/results"
+[ -s "$scratch/results" ] || { tail -5 "$scratch/console"; echo "not run: the machine printed no result"; exit 77; }
 echo "kernel $version: retry counts 6 and 7"
-grep -q '^RESULT 6 12 ' "$work/results" && grep -q '^RESULT 7 none ' "$work/results"
+grep -q '^RESULT 6 12 ' "$scratch/results" && grep -q '^RESULT 7 none ' "$scratch/results"

@@ -50,19 +50,19 @@ kernel=$(apt-cache depends linux-image-amd64 2>/dev/null | awk '/Depends:/ { pri
 [ -n "$kernel" ] || cannot "apt knows no linux-image-amd64"
 version=${kernel#linux-image-}
 rm -f "$folder/recipe"
-work=$folder/work
-rm -rf "$work"
-mkdir -p "$work/package" "$folder/io"
-trap 'rm -rf "$work"' EXIT
+scratch=$folder/unpacked
+rm -rf "$scratch"
+mkdir -p "$scratch/package" "$folder/io"
+trap 'rm -rf "$scratch"' EXIT
 
 say "apt-get download $kernel"
-(cd "$work" && apt-get download -o APT::Sandbox::User=root -qq "$kernel") || cannot "$kernel cannot be downloaded"
+(cd "$scratch" && apt-get download -o APT::Sandbox::User=root -qq "$kernel") || cannot "$kernel cannot be downloaded"
 say "unpacking $kernel"
-dpkg-deb --fsys-tarfile "$work"/linux-image-*.deb | tar -x -C "$work/package" ./boot ./lib/modules
-depmod -b "$work/package" "$version"
+dpkg-deb --fsys-tarfile "$scratch"/linux-image-*.deb | tar -x -C "$scratch/package" ./boot ./lib/modules
+depmod -b "$scratch/package" "$version"
 
 # QEMU starts the ELF file within the compressed image directly, 4 s sooner than the image.
-python3 - "$work/package/boot/vmlinuz-$version" "$folder/vmlinux" <<'PYTHON'
+python3 - "$scratch/package/boot/vmlinuz-$version" "$folder/vmlinux" <<'PYTHON'
 import lzma
 import sys
 from pathlib import Path
@@ -73,19 +73,19 @@ kernel = lzma.LZMADecompressor().decompress(image[begin:]) if begin >= 0 else b"
 Path(sys.argv[2]).write_bytes(kernel if kernel.startswith(b"\x7fELF") else image)
 PYTHON
 
-root=$work/root
-mkdir -p "$root"/{bin,modules,proc,sys,dev,ro,rw,new,boot}
-cp /bin/busybox "$root/bin/"
-cp tools/rdma/init "$root/init"
-chmod +x "$root/init"
+files=$scratch/initrd
+mkdir -p "$files"/{bin,modules,proc,sys,dev,ro,rw,new,boot}
+cp /bin/busybox "$files/bin/"
+cp tools/rdma/init "$files/init"
+chmod +x "$files/init"
 for name in "${modules[@]}"; do
-    /sbin/modprobe -d "$work/package" -S "$version" --show-depends "$name" || cannot "$kernel has no module $name"
-done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' >"$work/modules"
+    /sbin/modprobe -d "$scratch/package" -S "$version" --show-depends "$name" || cannot "$kernel has no module $name"
+done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' >"$scratch/modules"
 while read -r file; do
-    cp "$file" "$root/modules/"
+    cp "$file" "$files/modules/"
     basename "$file"
-done <"$work/modules" >"$root/modules/order"
-(cd "$root" && find . | cpio -o -H newc --quiet) | gzip -1 >"$folder/initrd.gz"
+done <"$scratch/modules" >"$files/modules/order"
+(cd "$files" && find . | cpio -o -H newc --quiet) | gzip -1 >"$folder/initrd.gz"
 
 say "pip install ibverbs"
 .venv/bin/python -m pip install --quiet --no-deps --upgrade --target "$folder/python" ibverbs==2026.10.22 ||
