@@ -61,6 +61,12 @@ def test_the_text_of_comments_is_whole_sentences() -> None:
     ]
 
 
+def write_tree(root: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+
+
 def test_figures_are_printed_for_a_small_tree(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -77,9 +83,7 @@ def test_figures_are_printed_for_a_small_tree(
         "CHANGELOG.md": "one",
         "benchmarks/README.md": "",
     }
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
+    write_tree(tmp_path, files)
     code_metrics.print_modules(tmp_path / "csrc")
     code_metrics.print_names(tmp_path)
     code_metrics.print_comments(tmp_path)
@@ -107,8 +111,6 @@ def test_a_source_file_and_its_header_are_one_unit_on_a_way(tmp_path: Path) -> N
         "csrc/comm/other.cc": "void Other::run() { f(); }\n",
         "csrc/topo/group.cc": "void Group::run() { f(); }\n",
     }
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
+    write_tree(tmp_path, files)
     units = code_metrics.units_on_ways(tmp_path)
     assert units == {"shared memory": {"comm/group"}, "TCP": {"comm/group"}, "GPU": set()}
