@@ -33,18 +33,11 @@ Result<const Libibverbs*> open_named(const std::string& name) {
     return &library;
 }
 
-Result<const Libibverbs*> open_library() {
-    const std::string& chosen = process_config().rdma.ibverbs_file;
-    if (chosen.empty()) return open_named("libibverbs.so.1");
-    auto opened = open_named(chosen);
-    if (opened.is_ok()) return opened;
-    return Status::invalid_argument(concat("PCCL_IBVERBS_LIBRARY: ", opened.status().message()));
-}
-
 }  // namespace
 
 Result<const Libibverbs*> libibverbs() {
-    static const Result<const Libibverbs*> opened = open_library();
+    static const Result<const Libibverbs*> opened = open_chosen(
+        "PCCL_IBVERBS_LIBRARY", process_config().rdma.ibverbs_file, "libibverbs.so.1", open_named);
     return opened;
 }
 

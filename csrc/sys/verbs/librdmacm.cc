@@ -27,18 +27,12 @@ Result<const Librdmacm*> open_rdmacm_named(const std::string& name) {
     return &library;
 }
 
-Result<const Librdmacm*> open_rdmacm() {
-    const std::string& chosen = process_config().rdma.rdmacm_file;
-    if (chosen.empty()) return open_rdmacm_named("librdmacm.so.1");
-    auto opened = open_rdmacm_named(chosen);
-    if (opened.is_ok()) return opened;
-    return Status::invalid_argument(concat("PCCL_RDMACM_LIBRARY: ", opened.status().message()));
-}
-
 }  // namespace
 
 Result<const Librdmacm*> librdmacm() {
-    static const Result<const Librdmacm*> opened = open_rdmacm();
+    static const Result<const Librdmacm*> opened =
+        open_chosen("PCCL_RDMACM_LIBRARY", process_config().rdma.rdmacm_file, "librdmacm.so.1",
+                    open_rdmacm_named);
     return opened;
 }
 

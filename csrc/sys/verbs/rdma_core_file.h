@@ -7,12 +7,24 @@
 #include <string_view>
 
 #include <pccl/status.h>
+#include "csrc/base/text/text.h"
 
 namespace pccl::sys::verbs {
 
 /// Opens a library and returns its handle, which stays open. kUnavailable, with `package` as what
 /// to install, where that is impossible. A name without "/" is searched by the dynamic linker.
 [[nodiscard]] Result<void*> open_rdma_core_file(const std::string& name, std::string_view package);
+
+/// Returns open(name): of the file that a setting names, where that is not empty, and else of the
+/// usual one. kInvalidArgument with the setting's name where its file cannot be used.
+template <typename Open>
+auto open_chosen(std::string_view setting, const std::string& chosen, const std::string& usual,
+                 Open open) -> decltype(open(usual)) {
+    if (chosen.empty()) return open(usual);
+    auto opened = open(chosen);
+    if (opened.is_ok()) return opened;
+    return Status::invalid_argument(concat(setting, ": ", opened.status().message()));
+}
 
 /// Returns the path, without symbolic links, of the file that contains `function`.
 [[nodiscard]] std::string file_of(const void* function);

@@ -91,6 +91,12 @@ std::uint32_t ring_bytes(int group_size) {
 
 /// This end of a link, once it is described to the sender.
 struct VerbsTransport::IncomingLink {
+    void end_connecting(LinkReceiver& receiver) {
+        if (connector != nullptr && connector->event_fd() >= 0)
+            receiver.unwatch(connector->event_fd());
+        connector.reset();
+    }
+
     Lanes lanes;
     std::array<LinkMemory, kChannels> rings;
     LinkMemory tails;
@@ -302,9 +308,7 @@ bool VerbsTransport::receive_end(Expected& expected, LinkReceiver& receiver) {
         failure = Status::timeout(
             concat(peer_name(expected.request().source), " described no RDMA link in time"));
     }
-    if (expected.link != nullptr && expected.link->connector != nullptr &&
-        expected.link->connector->event_fd() >= 0)
-        receiver.unwatch(expected.link->connector->event_fd());
+    if (expected.link != nullptr) expected.link->end_connecting(receiver);
     if (expected.from.socket.is_open()) {
         static_cast<void>(send_message(socket, failure));
         receiver.unwatch(socket);
@@ -357,8 +361,7 @@ Result<std::unique_ptr<VerbsTransport::IncomingLink>> VerbsTransport::answer(
 
 Status VerbsTransport::hand_over(Expected& expected, LinkReceiver& receiver) {
     IncomingLink& link = *expected.link;
-    if (const int events = link.connector->event_fd(); events >= 0) receiver.unwatch(events);
-    link.connector.reset();
+    link.end_connecting(receiver);
     const LinkRequest& request = expected.request();
     const int socket = expected.from.socket.get();
     receiver.unwatch(socket);
