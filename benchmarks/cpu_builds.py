@@ -32,25 +32,33 @@ RANKS = 2
 AS_RANK = "--as-rank"
 LIMIT_S = 120
 BLOCKS = 40
-# What is measured: bytes of an all_reduce of random float32, and how many calls make a block.
+# What is measured: bytes of an all_reduce of random float32, or of a read of the peer's memory, and how
+# many calls make a block. "named" passes the operator and the timeout by name.
 CASES = {
     "numpy shm": (1 << 10, 1000),
+    "named shm": (1 << 10, 1000),
     "torch shm": (1 << 10, 300),
     "numpy tcp": (64 << 10, 30),
+    "p2p shm": (8, 1000),
+    "p2p tcp": (8, 100),
 }
 
 Found = dict[str, float]  # microseconds by case
 
 
-def numpy_call(rank: int, folder: str, x: Any, transports: str) -> Callable[[], object]:
+def numpy_call(
+    rank: int, folder: str, x: Any, transports: str, named: bool
+) -> Callable[[], object]:
     import pccl
 
     group = pccl.Communicator(
         rank=rank,
         world_size=RANKS,
-        rendezvous=f"file://{folder}/{transports}",
+        rendezvous=f"file://{folder}/{transports}-{named}",
         transports=transports,
     )
+    if named:
+        return lambda: group.all_reduce(x, op="max", timeout=60.0)
     return lambda: group.all_reduce(x, "max")
 
 
@@ -64,12 +72,44 @@ def torch_call(rank: int, folder: str, x: Any) -> Callable[[], object]:
     return lambda: dist.all_reduce(tensor, dist.ReduceOp.MAX)
 
 
+def exchange(rank: int, path: Path, mine: bytes) -> bytes:
+    """Return what the other rank has put beside ``path``."""
+    mine_path, peer_path = path.with_suffix(f".{rank}"), path.with_suffix(f".{1 - rank}")
+    unfinished = mine_path.with_suffix(".part" + mine_path.suffix)
+    unfinished.write_bytes(mine)
+    unfinished.rename(mine_path)
+    deadline = time.monotonic() + LIMIT_S
+    while not peer_path.exists():
+        if time.monotonic() > deadline:
+            sys.exit(f"rank {1 - rank} did not come to {path.name}")
+        time.sleep(0.001)
+    return peer_path.read_bytes()
+
+
+def p2p_call(rank: int, folder: str, x: Any, transport: str) -> Callable[[], object]:
+    from pccl.p2p import Session
+
+    session = Session(f"rank{rank}", listen="127.0.0.1", transports=transport)
+    memory, target = session.allocate(x.nbytes), session.allocate(x.nbytes)
+    memory.array()[:] = x.view(np.uint8)
+    session.publish("x", memory)
+    session.load(exchange(rank, Path(folder) / f"info-{transport}", session.connection_info()))
+    remote = session.fetch(f"rank{1 - rank}", "x", LIMIT_S)
+
+    def call() -> None:
+        session.read(target, remote).wait()
+
+    return call
+
+
 def make_call(case: str, rank: int, folder: str) -> Callable[[], object]:
     x = np.random.default_rng(rank).standard_normal(CASES[case][0] // 4).astype(np.float32)
     surface, transport = case.split()
     if surface == "torch":
         return torch_call(rank, folder, x)
-    return numpy_call(rank, folder, x, transport)
+    if surface == "p2p":
+        return p2p_call(rank, folder, x, transport)
+    return numpy_call(rank, folder, x, transport, surface == "named")
 
 
 def measure(case: str, call: Callable[[], object]) -> float:
@@ -86,7 +126,12 @@ def measure(case: str, call: Callable[[], object]) -> float:
 def be_rank(rank: int, folder: str, cases: list[str]) -> None:
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {cores[rank % len(cores)]})
-    found = {case: measure(case, make_call(case, rank, folder)) for case in cases}
+    calls = {case: make_call(case, rank, folder) for case in cases}  # a peer uses them to the end
+    found = {}
+    for case in cases:
+        exchange(rank, Path(folder) / case.replace(" ", "-"), b"")
+        found[case] = measure(case, calls[case])
+    exchange(rank, Path(folder) / "end", b"")
     print(json.dumps(found))
 
 
