@@ -200,6 +200,11 @@ Status FakeCudaDriver::close_allocation(DeviceAddress) {
     return Status::ok();
 }
 
+Result<sys::cuda::DmaBuf> FakeCudaDriver::export_range(int, DeviceAddress, std::size_t) {
+    PCCL_TRY(check("export_range"));
+    return Status::unsupported("memory that is in no file");
+}
+
 bool FakeCudaDriver::reaches(int device, int other) {
     const std::lock_guard lock(mutex_);
     return reached_.contains({device, other});

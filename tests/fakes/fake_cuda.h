@@ -63,6 +63,10 @@ class FakeCudaDriver : public sys::cuda::Driver {
     void be_of(int architecture) { architecture_ = architecture; }
     /// What has_mps() says from now on; false at first.
     void run_side_by_side(bool has_mps) { has_mps_ = has_mps; }
+    /// What device_writes() says from now on; kOrdered at first.
+    void take_writes(sys::cuda::DeviceWrites how) { device_writes_ = how; }
+    /// The calls of flush_device_writes().
+    [[nodiscard]] int flushes() const { return flushes_; }
     /// What allocate_host() gave last.
     [[nodiscard]] void* host_memory() const { return host_memory_; }
 
@@ -95,6 +99,18 @@ class FakeCudaDriver : public sys::cuda::Driver {
     Result<sys::cuda::IpcHandle> export_allocation(sys::cuda::DeviceAddress base) override;
     Result<sys::cuda::DeviceAddress> open_allocation(const sys::cuda::IpcHandle& handle) override;
     Status close_allocation(sys::cuda::DeviceAddress base) override;
+    /// Memory of calloc() is in no file.
+    Result<sys::cuda::DmaBuf> export_range(int device, sys::cuda::DeviceAddress address,
+                                           std::size_t bytes) override;
+    Result<sys::cuda::DeviceWrites> device_writes(int) override {
+        PCCL_TRY(check("device_writes"));
+        return device_writes_.load();
+    }
+    Status flush_device_writes() override {
+        PCCL_TRY(check("flush_device_writes"));
+        ++flushes_;
+        return Status::ok();
+    }
     Status reach(int device, int other) override;
     Result<void*> allocate_host(std::size_t bytes) override;
     Status free_host(void* memory) override;
@@ -180,8 +196,10 @@ class FakeCudaDriver : public sys::cuda::Driver {
     /// The calls, but of record(), since this was last asked; oldest first.
     std::vector<Order> take_orders() { return std::exchange(orders_, {}); }
 
-   private:
+   protected:
     [[nodiscard]] Status check(const std::string& function) const;
+
+   private:
     Status add(Order::What what, sys::cuda::Stream stream, sys::cuda::Event event) {
         PCCL_TRY(check("record"));
         orders_.push_back({.what = what, .stream = stream, .event = event});
@@ -202,6 +220,8 @@ class FakeCudaDriver : public sys::cuda::Driver {
     void* host_memory_ = nullptr;
     int architecture_ = 90;
     bool has_mps_ = false;
+    std::atomic<sys::cuda::DeviceWrites> device_writes_ = sys::cuda::DeviceWrites::kOrdered;
+    std::atomic<int> flushes_ = 0;
     int streams_ = 0;
     std::atomic<bool> is_capturing_ = false;
     std::map<sys::cuda::Stream, std::uint64_t> captures_;

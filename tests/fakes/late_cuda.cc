@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/fakes/late_cuda.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -122,6 +124,19 @@ Result<DeviceAddress> LateCudaDriver::open_allocation(const IpcHandle& handle) {
 Status LateCudaDriver::close_allocation(DeviceAddress base) {
     const std::lock_guard lock(mutex_);
     return opened_.erase(base) == 1 ? Status::ok() : Status::invalid_argument("closed twice");
+}
+
+Result<sys::cuda::DmaBuf> LateCudaDriver::export_range(int device, DeviceAddress address,
+                                                       std::size_t bytes) {
+    PCCL_TRY(check("export_range"));
+    PCCL_ASSIGN_OR_RETURN(const Allocation allocation, allocation_of(address));
+    const DeviceAddress offset = address - allocation.base;
+    if (allocation.device != device || bytes > allocation.bytes - offset)
+        return Status::invalid_argument("a range of several allocations");
+    const std::lock_guard lock(mutex_);
+    const int file = adopted_.at(allocation.base).file;
+    if (file < 0) return Status::unsupported("memory that is in no file");
+    return sys::cuda::DmaBuf{.file = UniqueFd(::fcntl(file, F_DUPFD_CLOEXEC, 0)), .offset = offset};
 }
 
 Result<Stream> LateCudaDriver::create_stream(int) {

@@ -43,6 +43,9 @@ class LateCudaDriver final : public FakeCudaDriver {
     Result<sys::cuda::IpcHandle> export_allocation(sys::cuda::DeviceAddress base) override;
     Result<sys::cuda::DeviceAddress> open_allocation(const sys::cuda::IpcHandle& handle) override;
     Status close_allocation(sys::cuda::DeviceAddress base) override;
+    /// The file of a mapping is its dma-buf.
+    Result<sys::cuda::DmaBuf> export_range(int device, sys::cuda::DeviceAddress address,
+                                           std::size_t bytes) override;
     Result<sys::cuda::Stream> create_stream(int device) override;
     Status destroy_stream(sys::cuda::Stream stream) override;
     Status copy_all(std::span<const sys::cuda::Copy> copies, sys::cuda::Stream stream) override;

@@ -52,6 +52,20 @@ struct Allocation {
     int device = -1;  // owner of the memory
 };
 
+/// File by which drivers of other devices, such as those of RDMA, reach a range of a GPU's memory.
+struct DmaBuf {
+    UniqueFd file;
+    std::uint64_t offset = 0;  // of the range in the file, in bytes
+};
+
+/// How data that other devices have written into memory of a GPU, such as RDMA devices, become
+/// visible to all GPUs of this process.
+enum class DeviceWrites : std::uint8_t {
+    kOrdered,    // by themselves, before what the device writes to memory of the host after them
+    kFlushed,    // by Driver::flush_device_writes()
+    kUnordered,  // by a read of that memory by the device that wrote
+};
+
 /// Copy between any two mapped addresses.
 struct Copy {
     DeviceAddress to = 0;
@@ -112,6 +126,14 @@ class Driver {
     /// Opens an allocation of another process and returns its base address here.
     [[nodiscard]] virtual Result<DeviceAddress> open_allocation(const IpcHandle& handle) = 0;
     virtual Status close_allocation(DeviceAddress base) = 0;
+    /// Exports a range, within one allocation, to drivers of other devices. kUnsupported where the
+    /// GPU or the allocation does not allow it.
+    [[nodiscard]] virtual Result<DmaBuf> export_range(int device, DeviceAddress address,
+                                                      std::size_t bytes) = 0;
+    [[nodiscard]] virtual Result<DeviceWrites> device_writes(int device) = 0;
+    /// Makes data that other devices have written into memory of the GPU whose context is current
+    /// visible to all GPUs. For DeviceWrites::kFlushed.
+    virtual Status flush_device_writes() = 0;
     /// Lets kernels of `device` read and write memory of `other` that this process has.
     /// kUnsupported where the hardware has no path.
     [[nodiscard]] virtual Status reach(int device, int other) = 0;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -123,11 +125,7 @@ class LibcudaDriver final : public Driver {
     }
 
     Result<int> multiprocessors(int device) override {
-        CUdevice handle = 0;
-        PCCL_CUDA(cuDeviceGet, &handle, device);
-        int count = 0;
-        PCCL_CUDA(cuDeviceGetAttribute, &count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, handle);
-        return count;
+        return attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     }
 
     Result<bool> has_mps(int device) override {
@@ -273,6 +271,42 @@ class LibcudaDriver final : public Driver {
     Status close_allocation(DeviceAddress base) override {
         const RelaxedCapture relaxed(lib_);
         PCCL_CUDA(cuIpcCloseMemHandle, base);
+        return Status::ok();
+    }
+
+    Result<DmaBuf> export_range(int device, DeviceAddress address, std::size_t bytes) override {
+        PCCL_ASSIGN_OR_RETURN(const int is_supported,
+                              attribute(device, CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED));
+        if (is_supported == 0)
+            return Status::unsupported("the driver of the GPU exports no memory as dma-buf");
+        // The driver exports whole pages of the host.
+        const auto page = static_cast<DeviceAddress>(::sysconf(_SC_PAGESIZE));
+        const DeviceAddress first = address / page * page;
+        const DeviceAddress end = (address + bytes + page - 1) / page * page;
+        const RelaxedCapture relaxed(lib_);
+        int file = -1;
+        PCCL_CUDA(cuMemGetHandleForAddressRange, &file, first, end - first,
+                  CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0);
+        return DmaBuf{.file = UniqueFd(file), .offset = address - first};
+    }
+
+    Result<DeviceWrites> device_writes(int device) override {
+        PCCL_ASSIGN_OR_RETURN(
+            const int ordering,
+            attribute(device, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING));
+        if (ordering >= CU_GPU_DIRECT_RDMA_WRITES_ORDERING_ALL_DEVICES)
+            return DeviceWrites::kOrdered;
+        PCCL_ASSIGN_OR_RETURN(
+            const int options,
+            attribute(device, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS));
+        const bool is_flushed = (options & CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST) != 0;
+        return is_flushed ? DeviceWrites::kFlushed : DeviceWrites::kUnordered;
+    }
+
+    Status flush_device_writes() override {
+        const RelaxedCapture relaxed(lib_);
+        PCCL_CUDA(cuFlushGPUDirectRDMAWrites, CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX,
+                  CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_ALL_DEVICES);
         return Status::ok();
     }
 
@@ -450,6 +484,14 @@ class LibcudaDriver final : public Driver {
     }
 
    private:
+    Result<int> attribute(int device, CUdevice_attribute which) {
+        CUdevice handle = 0;
+        PCCL_CUDA(cuDeviceGet, &handle, device);
+        int value = 0;
+        PCCL_CUDA(cuDeviceGetAttribute, &value, which, handle);
+        return value;
+    }
+
     /// Copies 2 * `bytes`. Drivers use a copy engine for two rows of any size.
     Status copy_two_rows(DeviceAddress to, const std::byte* from, std::size_t bytes,
                          Stream stream) {

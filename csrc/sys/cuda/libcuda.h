@@ -36,6 +36,8 @@ struct Libcuda {
     use(cuMemUnmap);                     \
     use(cuMemSetAccess);                 \
     use(cuMemGetAddressRange);           \
+    use(cuMemGetHandleForAddressRange);  \
+    use(cuFlushGPUDirectRDMAWrites);     \
     use(cuPointerGetAttribute);          \
     use(cuIpcGetMemHandle);              \
     use(cuIpcOpenMemHandle);             \
