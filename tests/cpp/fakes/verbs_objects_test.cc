@@ -143,18 +143,53 @@ TEST(VerbsFakeObjects, RegistrationsAreLimited) {
     EXPECT_EQ(registration(end, bytes, 8, 0), 0);
 }
 
-TEST(VerbsFakeObjects, DmaBuffersMayBeUnsupported) {
-    VerbsEnd end;
-    const auto address = reinterpret_cast<uint64_t>(end.buffer());
-    ibv_mr* mr = ibv_reg_dmabuf_mr(end.pd(), 0, 4096, address, 0, kAllAccess);
-    ASSERT_NE(mr, nullptr);
+/// The errno of a registration of a dma-buf; 0 where it is possible.
+int dmabuf_registration(const VerbsEnd& end, uint64_t offset, size_t length, uint64_t iova,
+                        int fd) {
+    ibv_mr* const mr = ibv_reg_dmabuf_mr(end.pd(), offset, length, iova, fd, kAllAccess);
+    if (mr == nullptr) return errno;
     EXPECT_EQ(ibv_dereg_mr(mr), 0);
-    EXPECT_EQ(ibv_reg_dmabuf_mr(end.pd(), 0, 4096, address, -1, kAllAccess), nullptr);
-    EXPECT_EQ(errno, EBADF) << "the way to ask whether it is supported";
+    return 0;
+}
+
+TEST(VerbsFakeObjects, DmaBuffersMayBeUnsupported) {
+    const VerbsEnd end;
+    EXPECT_EQ(dmabuf_registration(end, 0, 4096, 0, -1), EBADF)
+        << "the way to ask whether it is supported";
     ASSERT_EQ(fake_verbs_set_dmabuf(0), 0);
-    EXPECT_EQ(ibv_reg_dmabuf_mr(end.pd(), 0, 4096, address, -1, kAllAccess), nullptr);
-    EXPECT_EQ(errno, EOPNOTSUPP);
+    EXPECT_EQ(dmabuf_registration(end, 0, 4096, 0, -1), EOPNOTSUPP);
     ASSERT_EQ(fake_verbs_set_dmabuf(1), 0);
+}
+
+TEST(VerbsFakeObjects, DmaBuffersHaveBoundsAndOnePlace) {
+    const VerbsEnd end;
+    const int file = ::memfd_create("gpu", MFD_CLOEXEC);
+    ASSERT_EQ(::ftruncate(file, 8192), 0);
+    void* const mapped = ::mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    ASSERT_NE(mapped, MAP_FAILED);
+    const auto address = reinterpret_cast<uint64_t>(mapped);
+    EXPECT_EQ(dmabuf_registration(end, 0, 8192, address, file), 0);
+    EXPECT_EQ(dmabuf_registration(end, 100, 8092, address + 100, file), 0);
+    EXPECT_EQ(dmabuf_registration(end, 100, 8093, address + 100, file), EINVAL);
+    EXPECT_EQ(dmabuf_registration(end, 0, 4096, address + 4096, file), EINVAL);
+    EXPECT_EQ(dmabuf_registration(end, 0, 4096, address, STDERR_FILENO), EINVAL) << "no dma-buf";
+    ::munmap(mapped, 8192);
+    ::close(file);
+}
+
+TEST(VerbsFakeObjects, MemoryOfGpusIsOutOfReachOfCpus) {
+    VerbsPair pair;
+    ASSERT_EQ(fake_verbs_set_gpu_memory(pair.first.buffer(), 4096), 0);
+    EXPECT_EQ(registration(pair.first, pair.first.buffer() + 4095, 8, 0), EFAULT);
+    EXPECT_EQ(registration(pair.first, pair.first.buffer() + 4096, 8, 0), 0);
+    ASSERT_EQ(fake_verbs_set_peermem(1), 0);
+    EXPECT_EQ(registration(pair.first, pair.first.buffer() + 4095, 8, 0), 0);
+    ASSERT_EQ(fake_verbs_set_peermem(0), 0);
+    ibv_send_wr request = pair.first.request(IBV_WR_RDMA_WRITE, pair.to_second, 6);
+    request.send_flags |= IBV_SEND_INLINE;
+    EXPECT_EQ(pair.first.post(request), EFAULT);
+    ASSERT_EQ(fake_verbs_set_gpu_memory(nullptr, 0), 0);
+    EXPECT_EQ(pair.first.post(request), 0);
 }
 
 TEST(VerbsFakeObjects, QpsAreLimited) {

@@ -125,8 +125,15 @@ int fake_verbs_refuse_registrations(uint64_t after, int error);
 int fake_verbs_limit_mrs(uint32_t mrs);
 int fake_verbs_limit_qps(uint32_t qps);
 int fake_verbs_limit_memlock(uint64_t bytes);
-/* Whether ibv_reg_dmabuf_mr works: on by default, EOPNOTSUPP otherwise. */
+/* Whether ibv_reg_dmabuf_mr works: on by default, EOPNOTSUPP otherwise. A memfd that is mapped at
+ * the iova stands for a dma-buf. */
 int fake_verbs_set_dmabuf(int supported);
+
+/* Lets `length` bytes at `address` of the calling process be memory of a GPU from now on, without
+ * access of CPUs: an inline request from there fails, and so does ibv_reg_mr, with EFAULT, unless
+ * fake_verbs_set_peermem(1) stands for nvidia_peermem. A length of 0 ends it. */
+int fake_verbs_set_gpu_memory(const void* address, uint64_t length);
+int fake_verbs_set_peermem(int loaded);
 
 /* What the kernel does with iWARP QPs for rdma_cm: connects QP `qp` of the calling process, at port
  * `port` of its device, to QP `peer` at the port that has the GID `peer_gid`. */

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "tests/fakes/verbs/engine.h"
 #include "tests/fakes/verbs/fabric.h"
+#include "tests/fakes/verbs/gpu_memory.h"
 #include "tests/fakes/verbs/inside.h"
 #include "tests/fakes/verbs/objects.h"
 #include "tests/fakes/verbs/queues.h"
@@ -57,6 +59,9 @@ int check_send(const SharedQp& qp, const ibv_send_wr& request) {
     }
     if ((request.send_flags & IBV_SEND_INLINE) == 0) return 0;
     if (is_reading(request.opcode)) return refuse(qp, "a read cannot be inline", EINVAL);
+    const std::span<const ibv_sge> list(request.sg_list, static_cast<size_t>(request.num_sge));
+    if (std::ranges::any_of(list, [](const ibv_sge& e) { return is_of_gpu(e.addr, e.length); }))
+        return refuse(qp, "a CPU cannot read memory of a GPU for an inline request", EFAULT);
     const bool fits = length_of(request.sg_list, request.num_sge) <= qp.cap.max_inline_data;
     return fits ? 0 : refuse(qp, "it is longer than max_inline_data", EINVAL);
 }

@@ -2,7 +2,6 @@
 
 // Registration of memory.
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include <mutex>
 
 #include "tests/fakes/verbs/fabric.h"
+#include "tests/fakes/verbs/gpu_memory.h"
 #include "tests/fakes/verbs/objects.h"
 #include "tests/fakes/verbs/pinning.h"
 #include "tests/fakes/verbs/rules.h"
@@ -65,6 +65,7 @@ int check_registration(const Registration& wanted) {
     if (wanted.length == 0 || wanted.address + wanted.length < wanted.address) return EINVAL;
     if (is_fatal(wanted.pd->context)) return EIO;
     if (wanted.is_dmabuf) return 0;
+    if (needs_peermem(wanted.address, wanted.length)) return EFAULT;
     if (is_mapped(wanted.address, wanted.length, (wanted.access & IBV_ACCESS_LOCAL_WRITE) != 0))
         return 0;
     complain("a registration of [0x%lx, +%lu), which is not mapped", wanted.address, wanted.length);
@@ -129,12 +130,12 @@ ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, size_t length, uint64_t iova
     return add_region(pd, address, length, iova, access);
 }
 
-// The pages of a dma-buf are those at `iova` in the fake: a test passes a descriptor of a file that
-// is mapped there, as GPUs' drivers map theirs.
-ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, uint64_t /*offset*/, size_t length, uint64_t iova, int fd,
+// The pages of a dma-buf are those at `iova` in the fake.
+ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, uint64_t offset, size_t length, uint64_t iova, int fd,
                           int access) {
     if (this_process().no_dmabuf) return fail_with(EOPNOTSUPP);
-    if (::fcntl(fd, F_GETFD) < 0) return fail_with(EBADF);
+    const int wrong = check_dmabuf(fd, offset, length, iova);
+    if (wrong != 0) return fail_with(wrong);
     return add_region({pd, iova, length, iova, static_cast<unsigned>(access), true});
 }
 
