@@ -28,6 +28,7 @@ constexpr std::string_view kPrefix = "PCCL_";
 constexpr std::array<std::string_view, 6> kLevels = {"trace",   "debug", "info",
                                                      "warning", "error", "off"};
 constexpr std::array<std::string_view, 3> kConnectWays = {"auto", "direct", "rdma_cm"};
+constexpr std::array<std::string_view, 4> kGpuWays = {"auto", "dmabuf", "peermem", "off"};
 
 std::string_view trimmed(std::string_view text) {
     constexpr std::string_view kSpace = " \t\r\n";
@@ -195,6 +196,7 @@ void parse_rdma(Parser& parser, Config::Rdma& rdma) {
     parser.path("PCCL_IBVERBS_LIBRARY", rdma.ibverbs_file);
     parser.path("PCCL_RDMACM_LIBRARY", rdma.rdmacm_file);
     parser.choice("PCCL_IB_CONNECT", kConnectWays, "use auto, direct or rdma_cm", rdma.connect);
+    parser.choice("PCCL_IB_GPU", kGpuWays, "use auto, dmabuf, peermem or off", rdma.gpu);
     parser.text("PCCL_IB_HCA", "=^,:_-. ",
                 "use device names such as mlx5, =mlx5_0:1,mlx5_1:1 or ^mlx5_3", rdma.hca);
     number("PCCL_IB_GID_INDEX", -1, 1023, rdma.gid_index);

@@ -61,6 +61,7 @@ struct Config {
         std::string ibverbs_file;      // PCCL_IBVERBS_LIBRARY: a file, in place of libibverbs.so.1
         std::string rdmacm_file;       // PCCL_RDMACM_LIBRARY: a file, in place of librdmacm.so.1
         std::string connect = "auto";  // PCCL_IB_CONNECT: "auto", "direct" or "rdma_cm"
+        std::string gpu = "auto";      // PCCL_IB_GPU: "auto", "dmabuf", "peermem" or "off"
         std::string hca;        // PCCL_IB_HCA: devices and ports, "mlx5", "=mlx5_0:1", "^mlx5_3"
         int gid_index = -1;     // PCCL_IB_GID_INDEX: -1 = chosen by type and address
         int traffic_class = 0;  // PCCL_IB_TC

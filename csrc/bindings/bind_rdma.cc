@@ -63,6 +63,7 @@ py::dict to_dict(const transport::RdmaDevice& device) {
     py::list ports;
     for (const transport::RdmaPort& port : device.ports) ports.append(to_dict(port));
     fields["ports"] = ports;
+    fields["gpu_access"] = device.gpu_access;
     fields["failure"] = device.failure;
     return fields;
 }

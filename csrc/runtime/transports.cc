@@ -59,6 +59,7 @@ MadeTransport make_verbs(const TransportParts& parts) {
     PCCL_ASSIGN_OR_RETURN(const auto here, parts.control.between_hosts());
     const Config& config = process_config();
     PCCL_ASSIGN_OR_RETURN(const auto way, transport::verbs::parse_connect_way(config.rdma.connect));
+    PCCL_ASSIGN_OR_RETURN(auto gpu_ways, transport::verbs::parse_gpu_ways(config.rdma.gpu));
     PCCL_ASSIGN_OR_RETURN(auto made, transport::verbs::VerbsTransport::create(
                                          parts.waiter, here,
                                          {.hca = config.rdma.hca,
@@ -66,6 +67,7 @@ MadeTransport make_verbs(const TransportParts& parts) {
                                           .gid_index = config.rdma.gid_index,
                                           .queue_pairs = config.rdma.queue_pairs,
                                           .way = way,
+                                          .gpu_ways = std::move(gpu_ways),
                                           .stream = transport::tcp::TcpOptions().stream,
                                           .peer_timeout = config.peer_timeout}));
     return MadeTransport(std::move(made));

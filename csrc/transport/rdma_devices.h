@@ -41,7 +41,8 @@ struct RdmaDevice {
     bool is_soft = false;
     bool is_iwarp = false;
     std::vector<RdmaPort> ports;
-    std::string failure;  // why the device cannot be opened; empty: it can
+    std::string gpu_access;  // how it reaches memory of GPUs: "by dmabuf"
+    std::string failure;     // why the device cannot be opened; empty: it can
 };
 
 struct RdmaReport {

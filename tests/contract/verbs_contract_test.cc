@@ -41,5 +41,29 @@ const auto kRma =
 INSTANTIATE_TEST_SUITE_P(Verbs, RmaContract, kRma, rma_candidate_name);
 INSTANTIATE_TEST_SUITE_P(Verbs, RmaProcesses, kRma, rma_candidate_name);
 
+/// Devices reach memory of GPUs; `writes` is how the GPUs take their data.
+RmaCandidate of_gpus(std::string name, std::array<int, 2> on, sys::cuda::DeviceWrites writes,
+                     const verbs::VerbsOptions& options = {}) {
+    RmaCandidate candidate = rma_with(std::move(name), options);
+    candidate.new_world = [options, writes] {
+        gpus().take_writes(writes);
+        return world(options);
+    };
+    candidate.gpus = on;
+    candidate.much = kMiB;  // in time for sanitizers
+    return candidate;
+}
+
+using enum sys::cuda::DeviceWrites;
+const auto kRmaOfGpus = testing::Values(
+    of_gpus("between_gpus", {0, 1}, kOrdered),
+    of_gpus("between_gpus_with_driver_flushes", {0, 1}, kFlushed),
+    of_gpus("between_gpus_with_read_flushes", {0, 1}, kUnordered),
+    of_gpus("by_peermem", {0, 1}, kUnordered,
+            {.hca = one_port(), .gpu_ways = {verbs::GpuWay::kPeermem}}),
+    of_gpus("from_the_host", {-1, 1}, kOrdered), of_gpus("to_the_host", {0, -1}, kUnordered));
+INSTANTIATE_TEST_SUITE_P(VerbsGpu, RmaContract, kRmaOfGpus, rma_candidate_name);
+INSTANTIATE_TEST_SUITE_P(VerbsGpu, RmaProcesses, kRmaOfGpus, rma_candidate_name);
+
 }  // namespace
 }  // namespace pccl::transport::contract

@@ -62,7 +62,22 @@ def test_rdma_devices_are_shown_with_why_they_are_used_or_not(tmp_path: Path) ->
     assert found["RDMA rxe0:1"].startswith("not used: an emulated device, which is used where ")
     assert "(emulated, ACTIVE, " in found["RDMA rxe0:1"]
     assert found["RDMA siw0:1"].startswith("not used: an iWARP device: ")
+    assert found["RDMA mlx5_0, memory of GPUs"] == "by dmabuf"
+    assert "RDMA rxe0, memory of GPUs" not in found
     assert found["transport verbs"] == "works"
+
+
+def test_the_way_to_memory_of_gpus_has_reasons(tmp_path: Path) -> None:
+    def way(**settings: str) -> str:
+        environment = fake_verbs.environment(tmp_path, FAKE_VERBS_DEVICES="mlx5_0", **settings)
+        return info(**environment)["RDMA mlx5_0, memory of GPUs"]
+
+    assert way(FAKE_VERBS_DMABUF="0") == (
+        "through pinned memory (dmabuf: the driver of mlx5_0 registers no dma-bufs; "
+        "peermem: the module nvidia_peermem is not loaded)"
+    )
+    assert way(PCCL_IB_GPU="off") == "through pinned memory (PCCL_IB_GPU=off)"
+    assert way(PCCL_IB_GPU="dmabuf") == "by dmabuf (PCCL_IB_GPU=dmabuf)"
 
 
 def test_settings_choose_rdma_ports(tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ def test_a_sound_port_passes_every_step(tmp_path: Path) -> None:
     assert said["memory"] == "4 MiB are registered"
     assert said["mtu"].startswith("2048 bytes; ")
     assert said["loopback"] == "64 KiB are written by mlx5_0:1 to itself"
-    assert said["gpu"].startswith("dma-buf is supported by mlx5_0, nvidia_peermem is not loaded")
+    assert said["gpu"].startswith("mlx5_0 reaches memory of GPUs by dmabuf")
 
 
 def test_lines_show_the_same_as_json(tmp_path: Path) -> None:
@@ -191,7 +191,9 @@ def test_an_emulated_device_is_examined_if_it_is_named(tmp_path: Path) -> None:
 
 def test_dma_bufs_are_probed(tmp_path: Path) -> None:
     _, found = examine(tmp_path, FAKE_VERBS_DMABUF="0")
-    assert texts(found)["gpu"].startswith("dma-buf is not supported by mlx5_0")
+    said = texts(found)["gpu"]
+    assert said.startswith("mlx5_0 reaches memory of GPUs through pinned memory (dmabuf: ")
+    assert "peermem: " in said
 
 
 # -- two hosts -------------------------------------------------------------------------------------

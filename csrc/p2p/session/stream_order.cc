@@ -69,7 +69,8 @@ Result<std::shared_ptr<TransferRequest>> begin_ordered_read(SessionCore& core, T
     if (!of_host.empty()) return keeps_no_order(peer, of_host);
     PCCL_TRY(await_connection(core, *connection, deadline));
     const ConnectionRoute& path = connection->route();
-    if (!path.is_direct) return keeps_no_order(peer, path.reasons);
+    if (!path.is_copied_here())
+        return keeps_no_order(peer, path.is_direct ? "the path is RDMA" : path.reasons);
     PCCL_TRY(registered(args.plan->local()).begin_use());
     return connection->begin_transfer(std::move(args));
 }

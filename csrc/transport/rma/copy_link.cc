@@ -64,6 +64,8 @@ Status RmaCopyLink::read_in_order(std::span<const RmaPiece> pieces, std::uint64_
                                   const GpuCallerStream& order) {
     PCCL_TRY(check());
     PCCL_TRY(check_all(pieces));
+    if (!peer_->keeps_stream_order())
+        return Status::unsupported("RDMA devices keep no order with a stream of a GPU");
     const RmaPiece& first = pieces.front();
     PCCL_ASSIGN_OR_RETURN(const auto memory, memory_of(*first.remote));
     const Memory& here = first.local->memory();

@@ -74,6 +74,8 @@ class RmaPeer {
     /// flight must land first.
     virtual std::unique_ptr<RmaInFlightCopy> begin(const std::shared_ptr<RmaPeerMemory>& memory,
                                                    RmaOp op, const RmaPiecesHere& here);
+    /// Returns whether begin() keeps the order of RmaPiecesHere::order between memory of GPUs.
+    [[nodiscard]] virtual bool keeps_stream_order() const { return true; }
     /// Returns whether an event ends this process's sleeps when such a copy ends.
     [[nodiscard]] virtual bool rings_at_end() const { return false; }
 };

@@ -65,6 +65,23 @@ Result<MemoryRegion> Adapter::add(std::span<std::byte> memory, Access access) co
     return MemoryRegion(region, library.dereg_mr);
 }
 
+Result<MemoryRegion> Adapter::add_dmabuf(std::span<std::byte> memory, int file,
+                                         std::uint64_t offset, Access access) const {
+    const sys::verbs::Libibverbs& library = device_->verbs();
+    if (library.reg_dmabuf_mr == nullptr)
+        return Status::unsupported(
+            "libibverbs registers no dma-bufs; install rdma-core 34 or newer");
+    ibv_mr* const region = library.reg_dmabuf_mr(domain_.get(), offset, memory.size(),
+                                                 reinterpret_cast<std::uint64_t>(memory.data()),
+                                                 file, static_cast<int>(flags_of(access)));
+    if (region != nullptr) return MemoryRegion(region, library.dereg_mr);
+    const int error = errno;
+    if (error == EOPNOTSUPP || error == EPROTONOSUPPORT || error == ENOSYS)
+        return Status::unsupported(
+            concat("the driver of the RDMA device ", name(), " registers no dma-bufs"));
+    return registration_error(error, memory.size());
+}
+
 Status Adapter::registration_error(int error, std::size_t bytes) const {
     const std::string what =
         concat("the RDMA device ", name(), " cannot register ", bytes, " bytes");

@@ -48,6 +48,10 @@ class Adapter {
     /// Registers memory. kResourceExhausted, with the limit and what raises it, where it cannot be
     /// locked.
     [[nodiscard]] Result<MemoryRegion> add(std::span<std::byte> memory, Access access) const;
+    /// Registers memory that `file`, a dma-buf, contains from `offset` on. Peers reach it at its
+    /// address. kUnsupported where the library or the driver takes no dma-bufs; errors as of add().
+    [[nodiscard]] Result<MemoryRegion> add_dmabuf(std::span<std::byte> memory, int file,
+                                                  std::uint64_t offset, Access access) const;
     /// Returns a completion queue with room for a queue pair of so many requests, which are
     /// reserved.
     [[nodiscard]] Result<CompletionQueue*> queue_for(int requests);

@@ -15,9 +15,8 @@
 #include "csrc/base/ids.h"
 #include "csrc/base/text/listed.h"
 #include "csrc/base/text/text.h"
-#include "csrc/sys/sysfs/file.h"
 #include "csrc/sys/verbs/device.h"
-#include "csrc/sys/verbs/gpu_direct.h"
+#include "csrc/transport/verbs/gpu_report.h"
 #include "csrc/transport/verbs/lanes.h"
 #include "csrc/transport/verbs/port_choice.h"
 #include "csrc/transport/verbs/queue_pair.h"
@@ -143,7 +142,8 @@ class VerbsDoctor final : public RdmaDoctor {
             case RdmaStep::kWrite:
                 return write_to_peer(peer, deadline);
             case RdmaStep::kGpu:
-                return look_at_gpu_memory();
+                return concat(port_->adapter->name(), " reaches memory of GPUs ",
+                              try_gpu_access(*port_->adapter));
         }
         return Status::invalid_argument("no step of the examination");
     }
@@ -347,17 +347,6 @@ class VerbsDoctor final : public RdmaDoctor {
                            " is wrong, although it completed: look for a fault of the device"));
         return Status::ok();
     }
-
-    Result<std::string> look_at_gpu_memory() const {
-        PCCL_ASSIGN_OR_RETURN(const bool dmabuf, sys::verbs::takes_dmabuf(port_->adapter->name()));
-        const bool peermem =
-            sys::read_file("/sys/module/nvidia_peermem/initstate", kLongestState).is_ok();
-        return concat("dma-buf is ", dmabuf ? "" : "not ", "supported by ", port_->adapter->name(),
-                      ", nvidia_peermem is ", peermem ? "" : "not ",
-                      "loaded; memory of GPUs passes through pinned memory of the host");
-    }
-
-    static constexpr std::size_t kLongestState = 64;
 
     const std::unique_ptr<Waiter> waiter_;  // outlives all below
     std::vector<DeviceInfo> devices_;

@@ -8,6 +8,7 @@
 
 #include "csrc/sys/verbs/connection_manager.h"
 #include "csrc/sys/verbs/device.h"
+#include "csrc/transport/verbs/gpu_report.h"
 #include "csrc/transport/verbs/port_choice.h"
 
 namespace pccl::transport::verbs {
@@ -32,6 +33,7 @@ RdmaDevice describe_device(const sys::verbs::DeviceInfo& info) {
                       .is_soft = info.is_soft,
                       .is_iwarp = info.is_iwarp,
                       .ports = {},
+                      .gpu_access = {},
                       .failure = {}};
     for (const sys::verbs::PortInfo& port : info.ports) device.ports.push_back(describe_port(port));
     return device;
@@ -71,12 +73,15 @@ RdmaReport make_rdma_report() {
     for (const std::string& name : *names) {
         const auto device = sys::verbs::Device::open(name);
         if (!device.is_ok()) {
-            report.devices.push_back(
-                {.name = name, .ports = {}, .failure = device.status().message()});
+            report.devices.push_back({.name = name,
+                                      .ports = {},
+                                      .gpu_access = {},
+                                      .failure = device.status().message()});
             continue;
         }
         opened.push_back((*device)->info());
         report.devices.push_back(describe_device(opened.back()));
+        report.devices.back().gpu_access = describe_gpu_access(name);
     }
     const auto judged = judge_ports_of_process(std::move(opened));
     if (!judged.is_ok()) report.failure = judged.status().message();

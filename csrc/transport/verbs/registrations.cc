@@ -13,6 +13,10 @@ namespace {
 // Registrations that are put aside while the device hands out keys that were published before.
 constexpr std::size_t kMostAside = 256;
 
+LocalPiece piece_of(const MemoryRegion& region, std::size_t bytes) {
+    return {.key = region->lkey, .remote_key = region->rkey, .bytes = bytes};
+}
+
 }  // namespace
 
 /// Registration with all devices.
@@ -46,8 +50,11 @@ class Registrations::DeviceRegistration final : public Registration {
     abi::MemoryDescriptor descriptor_{};
 };
 
-Registrations::Registrations(std::vector<std::shared_ptr<Adapter>> adapters)
-    : adapters_(std::move(adapters)), published_(adapters_.size()) {}
+Registrations::Registrations(std::vector<std::shared_ptr<Adapter>> adapters,
+                             std::vector<GpuWay> gpu_ways)
+    : adapters_(std::move(adapters)),
+      gpu_registrar_(std::move(gpu_ways)),
+      published_(adapters_.size()) {}
 
 Registrations::~Registrations() = default;
 
@@ -56,11 +63,11 @@ Result<std::byte*> Registrations::scratch() {
     if (!scratch_.memory().empty()) return scratch_.memory().data();
     constexpr std::size_t kBytes = 64;
     PCCL_ASSIGN_OR_RETURN(Mapping mapping, Mapping::anonymous(kBytes));
-    RegisteredRange range{.bytes = kBytes, .local_keys = {}};
+    RegisteredRange range{.bytes = kBytes, .pieces = {}};
     std::vector<MemoryRegion> regions;
     for (const std::shared_ptr<Adapter>& adapter : adapters_) {
         PCCL_ASSIGN_OR_RETURN(MemoryRegion region, adapter->add(mapping.memory(), Access::kLocal));
-        range.local_keys.push_back(region->lkey);
+        range.pieces.push_back(piece_of(region, kBytes));
         regions.push_back(std::move(region));
     }
     insert({.data = mapping.memory().data(), .bytes = kBytes}, std::move(range));
@@ -72,14 +79,12 @@ Result<std::byte*> Registrations::scratch() {
 Result<std::unique_ptr<Registration>> Registrations::add(const Memory& memory,
                                                          const MemoryIdentity& identity) {
     PCCL_TRY(check_memory(memory, identity));
-    if (memory.kind != abi::MemoryKind::kHost)
-        return Status::unsupported("RDMA reaches memory of the host alone, not of GPUs");
+    if (memory.kind == abi::MemoryKind::kGpu) PCCL_TRY(find_gpu_memory(memory).status());
     std::vector<MemoryRegion> regions;
-    RegisteredRange range{.bytes = memory.bytes, .local_keys = {}};
+    RegisteredRange range{.bytes = memory.bytes, .pieces = {}};
     for (std::size_t device = 0; device < adapters_.size(); ++device) {
-        PCCL_ASSIGN_OR_RETURN(MemoryRegion region,
-                              register_anew(device, {memory.data, memory.bytes}));
-        range.local_keys.push_back(region->lkey);
+        PCCL_ASSIGN_OR_RETURN(MemoryRegion region, register_anew(device, memory));
+        range.pieces.push_back(piece_of(region, memory.bytes));
         regions.push_back(std::move(region));
     }
     auto registration =
@@ -90,16 +95,20 @@ Result<std::unique_ptr<Registration>> Registrations::add(const Memory& memory,
     return std::unique_ptr<Registration>(std::move(registration));
 }
 
-Result<MemoryRegion> Registrations::register_anew(std::size_t device, std::span<std::byte> memory) {
+Result<MemoryRegion> Registrations::register_anew(std::size_t device, const Memory& memory) {
+    const Adapter& adapter = *adapters_[device];
+    const bool is_of_gpu = memory.kind == abi::MemoryKind::kGpu;
     std::vector<MemoryRegion> aside;
     while (aside.size() < kMostAside) {
-        PCCL_ASSIGN_OR_RETURN(MemoryRegion region, adapters_[device]->add(memory, Access::kPeer));
+        PCCL_ASSIGN_OR_RETURN(MemoryRegion region,
+                              is_of_gpu ? gpu_registrar_.add(adapter, memory)
+                                        : adapter.add({memory.data, memory.bytes}, Access::kPeer));
         const std::lock_guard lock(mutex_);
         if (published_[device].insert(region->rkey).second) return region;
         aside.push_back(std::move(region));
     }
     return Status::resource_exhausted(
-        concat("the RDMA device ", adapters_[device]->name(),
+        concat("the RDMA device ", adapter.name(),
                " has no key left that peers have not had before; restart the process"));
 }
 
@@ -122,8 +131,10 @@ Result<LocalPiece> Registrations::find(const std::byte* address, std::size_t dev
     for (auto next = ranges_.upper_bound(address); next != ranges_.begin();) {
         --next;
         const auto offset = static_cast<std::size_t>(address - next->first);
-        if (offset < next->second.bytes)
-            return LocalPiece{next->second.local_keys[device], next->second.bytes - offset};
+        if (offset >= next->second.bytes) continue;
+        LocalPiece piece = next->second.pieces[device];
+        piece.bytes -= offset;
+        return piece;
     }
     return Status::invalid_argument("local memory that is not registered with an RDMA device");
 }

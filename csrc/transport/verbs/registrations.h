@@ -23,6 +23,7 @@
 #include "csrc/transport/mapping.h"
 #include "csrc/transport/rma.h"
 #include "csrc/transport/verbs/adapter.h"
+#include "csrc/transport/verbs/gpu_registrar.h"
 #include "csrc/transport/verbs/memory_key.h"
 
 namespace pccl::transport::verbs {
@@ -30,20 +31,22 @@ namespace pccl::transport::verbs {
 /// Local memory as one device reaches it.
 struct LocalPiece {
     std::uint32_t key = 0;
-    std::size_t bytes = 0;  // from the address on
+    std::uint32_t remote_key = 0;  // by which the device, as a peer of itself, reaches it
+    std::size_t bytes = 0;         // from the address on
 };
 
 /// Registrations by address. Thread-safe.
 class Registrations : public std::enable_shared_from_this<Registrations> {
    public:
-    explicit Registrations(std::vector<std::shared_ptr<Adapter>> adapters);
+    /// `gpu_ways` are those to memory of GPUs.
+    Registrations(std::vector<std::shared_ptr<Adapter>> adapters, std::vector<GpuWay> gpu_ways);
     ~Registrations();
 
     /// Returns a byte of no meaning, which is registered for reads that only test access. Errors as
     /// of add().
     Result<std::byte*> scratch();
 
-    /// Registers a memory of the host. Errors as of RmaTransport::add().
+    /// Registers a memory of the host or of a GPU. Errors as of RmaTransport::add().
     Result<std::unique_ptr<Registration>> add(const Memory& memory, const MemoryIdentity& identity);
     /// Finds the registration that contains `address`, for a device by its index. kInvalidArgument
     /// where there is none.
@@ -55,14 +58,15 @@ class Registrations : public std::enable_shared_from_this<Registrations> {
     struct RegisteredRange {
         const DeviceRegistration* owner = nullptr;
         std::size_t bytes = 0;
-        std::vector<std::uint32_t> local_keys;  // by device
+        std::vector<LocalPiece> pieces;  // the whole range, by device
     };
     /// Registers with one device, under a key that is new.
-    Result<MemoryRegion> register_anew(std::size_t device, std::span<std::byte> memory);
+    Result<MemoryRegion> register_anew(std::size_t device, const Memory& memory);
     void insert(const Memory& memory, RegisteredRange range);
     void erase(const std::byte* data, const DeviceRegistration* owner);
 
     const std::vector<std::shared_ptr<Adapter>> adapters_;
+    GpuRegistrar gpu_registrar_;
     std::mutex scratch_mutex_;
     Mapping scratch_;  // set by the first scratch(), guarded by scratch_mutex_; and its regions
     std::vector<MemoryRegion> scratch_regions_;

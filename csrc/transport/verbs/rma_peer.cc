@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include <pccl/deadline.h>
@@ -46,7 +47,7 @@ class VerbsPeer::VerbsInFlightCopy final : public RmaInFlightCopy {
     VerbsInFlightCopy(VerbsPeer& peer, std::shared_ptr<VerbsCopy> copy)
         : peer_(peer), copy_(std::move(copy)) {}
     ~VerbsInFlightCopy() override {
-        if (copy_->left > 0) peer_.end_requests();
+        if (copy_->left > 0 || !copy_->flush.reads.empty()) peer_.end_requests();
     }
     VerbsInFlightCopy(const VerbsInFlightCopy&) = delete;
     VerbsInFlightCopy& operator=(const VerbsInFlightCopy&) = delete;
@@ -55,7 +56,9 @@ class VerbsPeer::VerbsInFlightCopy final : public RmaInFlightCopy {
         const Status link = peer_.progress();
         if (!link.is_ok()) return {.link = link, .pieces = {}};
         if (copy_->left > 0) return {.link = {}, .pieces = {}, .later = true};
-        return {.link = {}, .pieces = copy_->status};
+        if (!copy_->status.is_ok()) return {.link = {}, .pieces = copy_->status};
+        const auto flushed = peer_.flusher_.advance(copy_->flush);
+        return {.link = {}, .pieces = flushed.status(), .later = flushed.is_ok() && !*flushed};
     }
 
    private:
@@ -71,11 +74,17 @@ VerbsPeer::VerbsPeer(VerbsSendLink& out, VerbsRecvLink& in,
       registrations_(std::move(registrations)),
       ports_(std::move(ports)),
       lanes_(
-          std::min(ports_.size() * static_cast<std::size_t>(pairs_of_port), LinkEnd::kMostLanes)) {}
+          std::min(ports_.size() * static_cast<std::size_t>(pairs_of_port), LinkEnd::kMostLanes)),
+      flusher_(registrations_, ports_) {}
 
 Result<std::shared_ptr<RmaPeerMemory>> VerbsPeer::open(const abi::MemoryDescriptor& memory) {
     PCCL_ASSIGN_OR_RETURN(RemoteKey key, remote_key_of(memory));
-    return std::shared_ptr<RmaPeerMemory>(std::make_shared<VerbsMemory>(std::move(key)));
+    std::byte* flush_into = nullptr;
+    if (memory.kind == abi::MemoryKind::kGpu) {
+        PCCL_ASSIGN_OR_RETURN(flush_into, registrations_->scratch());
+    }
+    return std::shared_ptr<RmaPeerMemory>(
+        std::make_shared<VerbsMemory>(std::move(key), flush_into));
 }
 
 RmaCopied VerbsPeer::copy(RmaPeerMemory&, const RmaCopy&) {
@@ -91,7 +100,11 @@ std::unique_ptr<RmaInFlightCopy> VerbsPeer::begin(const std::shared_ptr<RmaPeerM
     if (!requests.is_ok())
         return std::make_unique<RmaEnded>(RmaCopied{.link = {}, .pieces = requests.status()});
     copy->left = requests->size();
-    for (VerbsRequest& request : *requests) waiting_.push_back(std::move(request));
+    // Requests of no bytes use scratch memory of the host.
+    const auto into_gpu = std::ranges::find(*requests, false, &VerbsRequest::is_of_host);
+    if (op == RmaOp::kRead && into_gpu != requests->end())
+        copy->flush = {.gpu = here.memory->device, .at = into_gpu->here};
+    waiting_.add(*requests);
     // An error ends the link at the next finish().
     static_cast<void>(post_waiting());
     return std::make_unique<VerbsInFlightCopy>(*this, std::move(copy));
@@ -125,7 +138,8 @@ Result<std::vector<VerbsRequest>> VerbsPeer::requests_of(
                                 .there = memory->key().address + piece.there + done,
                                 .bytes = static_cast<std::uint32_t>(bytes),
                                 .memory = memory,
-                                .copy = copy});
+                                .copy = copy,
+                                .is_of_host = here.memory->kind == abi::MemoryKind::kHost});
             done += bytes;
         }
     }
@@ -143,7 +157,7 @@ Status VerbsPeer::progress() {
     for (std::size_t i = 0; i < lanes_.size(); ++i)
         if (lanes_[i].state == RmaLane::State::kOpen) PCCL_TRY(finish_requests(i));
     const bool is_waiting =
-        !waiting_.empty() ||
+        !waiting_.is_empty() ||
         std::ranges::any_of(lanes_, [](const RmaLane& lane) { return !lane.posted.empty(); });
     if (!is_waiting) return Status::ok();
     PCCL_TRY(out_.look_now_and_then());
@@ -155,8 +169,11 @@ Status VerbsPeer::finish_requests(std::size_t index) {
     Status polled = lane.lane->poll([](const WorkCompletion&) {});
     const std::uint64_t end =
         lane.lane->failure() ? lane.lane->failure()->id : lane.lane->completed() + 1;
-    for (; lane.first_id < end && !lane.posted.empty(); ++lane.first_id) {
-        --lane.posted.front().copy->left;
+    for (std::size_t count = complete_among(lane.posted, end - lane.first_id); count > 0; --count) {
+        ++lane.first_id;
+        VerbsCopy& copy = *lane.posted.front().copy;
+        --copy.left;
+        copy.flush.devices |= std::uint64_t{1} << lane.lane->device();
         lane.posted.pop_front();
     }
     if (polled.is_ok()) return polled;
@@ -170,19 +187,19 @@ Status VerbsPeer::finish_requests(std::size_t index) {
 void VerbsPeer::finish_failed(RmaLane& lane) {
     const WorkCompletion failure = *lane.lane->failure();
     const Status error = error_of(failure);
-    if (!error.is_ok() && !lane.posted.empty()) {
-        VerbsRequest& failed = lane.posted.front();
+    const std::size_t index = failure.id - lane.first_id;
+    if (!error.is_ok() && index < lane.posted.size()) {
+        const VerbsRequest& failed = lane.posted[index];
         if (error.code() == StatusCode::kUnavailable) failed.memory->end();
         if (failed.copy->status.is_ok()) failed.copy->status = error;
         --failed.copy->left;
-        lane.posted.pop_front();
+        lane.posted.erase(lane.posted.begin() + static_cast<std::ptrdiff_t>(index));
     }
     const std::string name = lane.lane->pair().port().name();
     // The queue pair must be gone before its requests are posted on another one.
     lane.lane.reset();
-    waiting_.insert(waiting_.begin(), std::make_move_iterator(lane.posted.begin()),
-                    std::make_move_iterator(lane.posted.end()));
-    lane.posted.clear();
+    for (; !lane.posted.empty(); lane.posted.pop_back())
+        waiting_.put_back(std::move(lane.posted.back()));
     lane.state = RmaLane::State::kClosed;
     if (error.is_ok()) give_up(lane, concat(name, ": ", explain(failure)));
 }
@@ -194,10 +211,10 @@ void VerbsPeer::give_up(RmaLane& lane, std::string reason) {
 }
 
 Status VerbsPeer::post_waiting() {
-    while (!waiting_.empty()) {
+    while (!waiting_.is_empty()) {
         RmaLane* const lane = best_lane();
         if (lane != nullptr) {
-            PCCL_TRY(post_chain(*lane));
+            PCCL_TRY(post_some(*lane));
             continue;
         }
         const bool is_any_open = std::ranges::any_of(lanes_, [](const RmaLane& each) {
@@ -219,20 +236,31 @@ Status VerbsPeer::post_waiting() {
 VerbsPeer::RmaLane* VerbsPeer::best_lane() {
     RmaLane* best = nullptr;
     for (RmaLane& each : lanes_) {
-        if (each.state != RmaLane::State::kOpen || each.lane->free_slots() < 1) continue;
+        const bool is_usable = each.state == RmaLane::State::kOpen &&
+                               each.lane->free_slots() >= WaitingRequests::kLeastRoom;
+        if (!is_usable) continue;
         if (best == nullptr || each.lane->load() < best->lane->load()) best = &each;
     }
     return best;
 }
 
-Status VerbsPeer::post_chain(RmaLane& lane) {
+Status VerbsPeer::post_some(RmaLane& lane) {
+    chain_.clear();
+    waiting_.take(std::min(kChain, static_cast<std::size_t>(lane.lane->free_slots())), chain_);
+    Status posted = post_chain(*lane.lane);
+    if (posted.is_ok())
+        std::ranges::move(chain_, std::back_inserter(lane.posted));
+    else
+        for (; !chain_.empty(); chain_.pop_back()) waiting_.put_back(std::move(chain_.back()));
+    return posted;
+}
+
+Status VerbsPeer::post_chain(Lane& to) {
     std::array<ibv_send_wr, kChain> chain;
     std::array<ibv_sge, kChain> pieces;
-    Lane& to = *lane.lane;
-    const std::size_t count =
-        std::min({waiting_.size(), kChain, static_cast<std::size_t>(to.free_slots())});
+    const std::size_t count = chain_.size();
     for (std::size_t i = 0; i < count; ++i) {
-        VerbsRequest& request = waiting_[i];
+        VerbsRequest& request = chain_[i];
         const auto local = registrations_->find(request.here, to.device());
         if (!local.is_ok()) return local.status();
         pieces[i] = {.addr = reinterpret_cast<std::uint64_t>(request.here),
@@ -247,16 +275,12 @@ Status VerbsPeer::post_chain(RmaLane& lane) {
         posted.opcode = request.op == RmaOp::kRead ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
         posted.wr.rdma = {.remote_addr = request.there,
                           .rkey = keys[std::min(to.peer_device(), keys.size() - 1)]};
-        if (request.op == RmaOp::kWrite && request.bytes <= to.pair().inline_bytes())
+        if (request.op == RmaOp::kWrite && request.is_of_host &&
+            request.bytes <= to.pair().inline_bytes())
             posted.send_flags |= IBV_SEND_INLINE;
         to.prepare(posted, i + 1 == count);
     }
-    PCCL_TRY(to.post(chain.front()));
-    for (std::size_t i = 0; i < count; ++i) {
-        lane.posted.push_back(std::move(waiting_.front()));
-        waiting_.pop_front();
-    }
-    return Status::ok();
+    return to.post(chain.front());
 }
 
 std::size_t VerbsPeer::device_of(const Port& port) const {
@@ -375,6 +399,7 @@ Status VerbsPeer::take_opened(const RmaMessage& message) {
 
 void VerbsPeer::end_requests() {
     if (std::exchange(is_ended_, true)) return;
+    flusher_.end();
     const Deadline deadline = Deadline::after(kEndTimeout);
     for (RmaLane& lane : lanes_) {
         if (lane.state != RmaLane::State::kOpen) continue;  // no request is posted on others

@@ -19,46 +19,16 @@
 
 #include "csrc/transport/rma/copy_link.h"
 #include "csrc/transport/verbs/connector.h"
+#include "csrc/transport/verbs/gpu_flush.h"
 #include "csrc/transport/verbs/lanes.h"
-#include "csrc/transport/verbs/memory_key.h"
 #include "csrc/transport/verbs/port.h"
 #include "csrc/transport/verbs/recv_link.h"
 #include "csrc/transport/verbs/registrations.h"
 #include "csrc/transport/verbs/rma_messages.h"
+#include "csrc/transport/verbs/rma_requests.h"
 #include "csrc/transport/verbs/send_link.h"
 
 namespace pccl::transport::verbs {
-
-/// Registration of the peer.
-class VerbsMemory final : public RmaPeerMemory {
-   public:
-    explicit VerbsMemory(RemoteKey key) : key_(std::move(key)) {}
-
-    [[nodiscard]] bool is_open() const override { return is_open_; }
-    [[nodiscard]] bool is_moved_by_device() const override { return true; }
-    [[nodiscard]] const RemoteKey& key() const { return key_; }
-    void end() { is_open_ = false; }
-
-   private:
-    const RemoteKey key_;
-    bool is_open_ = true;
-};
-
-/// State of the requests of one copy.
-struct VerbsCopy {
-    std::size_t left = 0;  // requests that are not complete
-    Status status;         // of the first that failed
-};
-
-/// Read or write of one piece.
-struct VerbsRequest {
-    RmaOp op = RmaOp::kRead;
-    std::byte* here = nullptr;
-    std::uint64_t there = 0;  // address in the peer's process
-    std::uint32_t bytes = 0;
-    std::shared_ptr<VerbsMemory> memory;
-    std::shared_ptr<VerbsCopy> copy;
-};
 
 class VerbsPeer final : public RmaPeer {
    public:
@@ -73,6 +43,7 @@ class VerbsPeer final : public RmaPeer {
                                            const RmaPiecesHere& here) override;
     Status advance() override;
     [[nodiscard]] bool rings_at_end() const override { return true; }
+    [[nodiscard]] bool keeps_stream_order() const override { return false; }
 
    private:
     class VerbsInFlightCopy;
@@ -102,7 +73,9 @@ class VerbsPeer final : public RmaPeer {
     Status finish_requests(std::size_t index);
     void finish_failed(RmaLane& lane);
     Status post_waiting();
-    Status post_chain(RmaLane& lane);
+    /// Posts waiting requests with one doorbell. After an error they wait again.
+    Status post_some(RmaLane& lane);
+    Status post_chain(Lane& to);
     void give_up(RmaLane& lane, std::string reason);
     RmaLane* best_lane();
     Status open_lane(std::size_t index);
@@ -126,7 +99,9 @@ class VerbsPeer final : public RmaPeer {
     const std::vector<std::shared_ptr<Port>> ports_;
     std::vector<RmaLane> lanes_;
     std::array<Responder, LinkEnd::kMostLanes> responders_;
-    std::deque<VerbsRequest> waiting_;
+    WaitingRequests waiting_;
+    std::vector<VerbsRequest> chain_;  // of the next doorbell; kept to avoid allocations
+    GpuFlusher flusher_;
     bool is_ended_ = false;
 };
 

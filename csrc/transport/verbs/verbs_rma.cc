@@ -20,10 +20,11 @@ std::vector<std::shared_ptr<Adapter>> adapters_of(const std::vector<std::shared_
 
 }  // namespace
 
-VerbsRma::VerbsRma(std::vector<std::shared_ptr<Port>> ports, int pairs_of_port)
+VerbsRma::VerbsRma(std::vector<std::shared_ptr<Port>> ports, int pairs_of_port,
+                   std::vector<GpuWay> gpu_ways)
     : ports_(std::move(ports)),
       pairs_of_port_(pairs_of_port),
-      registrations_(std::make_shared<Registrations>(adapters_of(ports_))) {}
+      registrations_(std::make_shared<Registrations>(adapters_of(ports_), std::move(gpu_ways))) {}
 
 Status VerbsRma::reaches(const abi::MemoryDescriptor& memory) const {
     return remote_key_of(memory).status();

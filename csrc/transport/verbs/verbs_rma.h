@@ -15,8 +15,10 @@ namespace pccl::transport::verbs {
 
 class VerbsRma final : public RmaTransport {
    public:
-    /// `pairs_of_port`: queue pairs for each port of a link.
-    VerbsRma(std::vector<std::shared_ptr<Port>> ports, int pairs_of_port);
+    /// `pairs_of_port`: queue pairs for each port of a link. `gpu_ways` are those to memory of
+    /// GPUs.
+    VerbsRma(std::vector<std::shared_ptr<Port>> ports, int pairs_of_port,
+             std::vector<GpuWay> gpu_ways);
 
     using RmaTransport::add;
     Result<std::unique_ptr<Registration>> add(const Memory& memory,

@@ -280,7 +280,7 @@ Result<std::unique_ptr<PendingConnect>> VerbsTransport::connect(const PeerAddres
 Result<std::shared_ptr<RmaTransport>> VerbsTransport::one_sided() {
     const std::lock_guard lock(mutex_);
     if (one_sided_ == nullptr)
-        one_sided_ = std::make_shared<VerbsRma>(ports_, options_.queue_pairs);
+        one_sided_ = std::make_shared<VerbsRma>(ports_, options_.queue_pairs, options_.gpu_ways);
     return one_sided_;
 }
 

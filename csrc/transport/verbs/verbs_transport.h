@@ -26,6 +26,7 @@
 #include "csrc/transport/control/routed_handshake.h"
 #include "csrc/transport/control/sides.h"
 #include "csrc/transport/transport.h"
+#include "csrc/transport/verbs/gpu_way.h"
 #include "csrc/transport/verbs/link_exchange.h"
 #include "csrc/transport/verbs/port.h"
 
@@ -37,6 +38,7 @@ struct VerbsOptions {
     int gid_index = -1;   // -1: chosen
     int queue_pairs = 1;  // of a link and port
     ConnectWay way = ConnectWay::kAuto;
+    std::vector<GpuWay> gpu_ways{GpuWay::kDmaBuf, GpuWay::kPeermem};  // in their order
     /// Options of both ends: ControlOptions::stream must have them, too.
     sys::StreamOptions stream{};
     /// A host without a sign of life for this long is lost.

@@ -13,9 +13,10 @@ def rdma_report() -> dict[str, Any]:
         ``"library"``, the path of libibverbs, and ``"version"``, that of rdma-core; empty if there
         is none. ``"rdma_cm"``: a dict with ``"library"`` and ``"version"`` of librdmacm likewise,
         and ``"failure"`` (why there is none). ``"devices"``: a dict for each device, with
-        ``"name"``, ``"soft"``, ``"iwarp"``,
-        ``"failure"`` (why it cannot be opened) and ``"ports"``. Each port has ``"number"``,
-        ``"state"``, ``"link_layer"``, ``"gigabits"``, ``"mtu"``, ``"lid"``, ``"gids"``, ``"used"``,
+        ``"name"``, ``"soft"``, ``"iwarp"``, ``"gpu_access"`` (how it reaches memory of GPUs: "by
+        dmabuf"), ``"failure"`` (why it cannot be opened) and ``"ports"``. Each port has
+        ``"number"``, ``"state"``, ``"link_layer"``, ``"gigabits"``, ``"mtu"``, ``"lid"``,
+        ``"gids"``, ``"used"``,
         ``"gid_index"`` (of the chosen GID, or None) and ``"reason"`` (why that GID is chosen, or
         why the port is not used). ``"failure"``: why the devices are unknown, or their ports not
         chosen.

@@ -119,6 +119,8 @@ def _rdma() -> dict[str, str]:
             rows[f"RDMA {device['name']}"] = f"not used: {device['failure']}"
         for port in device["ports"]:
             rows[f"RDMA {device['name']}:{port['number']}"] = _rdma_port(device, port)
+        if any(port["used"] for port in device["ports"]):
+            rows[f"RDMA {device['name']}, memory of GPUs"] = device["gpu_access"]
     return rows
 
 

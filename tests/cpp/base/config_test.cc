@@ -92,9 +92,11 @@ TEST(ConfigTest, ReadsTheSettingsOfRdma) {
     EXPECT_EQ(usual.ack_timeout, 20);
     EXPECT_EQ(usual.retry_count, 7);
     EXPECT_EQ(usual.queue_pairs, 1);
+    EXPECT_EQ(usual.gpu, "auto");
     const Parsed parsed = parse({{"PCCL_IBVERBS_LIBRARY", "/opt/rdma core/libibverbs.so.1"},
                                  {"PCCL_RDMACM_LIBRARY", "/opt/rdma core/librdmacm.so.1"},
                                  {"PCCL_IB_CONNECT", "rdma_cm"},
+                                 {"PCCL_IB_GPU", "peermem"},
                                  {"PCCL_IB_HCA", "=mlx5_0:1,mlx5_1"},
                                  {"PCCL_IB_GID_INDEX", "3"},
                                  {"PCCL_IB_TC", "106"},
@@ -107,6 +109,7 @@ TEST(ConfigTest, ReadsTheSettingsOfRdma) {
     EXPECT_EQ(rdma.ibverbs_file, "/opt/rdma core/libibverbs.so.1");
     EXPECT_EQ(rdma.rdmacm_file, "/opt/rdma core/librdmacm.so.1");
     EXPECT_EQ(rdma.connect, "rdma_cm");
+    EXPECT_EQ(rdma.gpu, "peermem");
     EXPECT_EQ(rdma.hca, "=mlx5_0:1,mlx5_1");
     EXPECT_EQ(rdma.gid_index, 3);
     EXPECT_EQ(rdma.traffic_class, 106);
@@ -124,6 +127,7 @@ TEST(ConfigTest, SettingsOfRdmaHaveRanges) {
           std::tuple("PCCL_IB_TIMEOUT", "32", "1 to 31"),
           std::tuple("PCCL_IB_RETRY_CNT", "8", "0 to 7"), std::tuple("PCCL_IB_QPS", "0", "1 to 8"),
           std::tuple("PCCL_IB_QPS", "9", "1 to 8"),
+          std::tuple("PCCL_IB_GPU", "gdr", "auto, dmabuf, peermem or off"),
           std::tuple("PCCL_IB_HCA", "/dev/mlx5", "=mlx5_0:1,mlx5_1:1")})
         EXPECT_THAT(parse({{key, value}}).config.unusable,
                     ElementsAre(AllOf(HasSubstr(key), HasSubstr(value), HasSubstr(range))));
