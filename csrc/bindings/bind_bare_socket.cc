@@ -15,6 +15,7 @@
 #include <pccl/deadline.h>
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/errors.h"
+#include "csrc/extension/gil.h"
 #include "csrc/extension/signals.h"
 
 namespace pccl::bindings {
@@ -55,7 +56,7 @@ Status round_trip(int fd, std::span<std::byte> word) {
 
 void echo(int fd) {
     throw_unless_ok([&]() -> Status {
-        const py::gil_scoped_release released;
+        const extension::ReleasedGil released;
         std::vector<std::byte> words(std::size_t{1} << 16);
         for (;;) {
             PCCL_ASSIGN_OR_RETURN(const std::size_t got, take_some(fd, words));

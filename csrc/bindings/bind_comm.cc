@@ -21,6 +21,7 @@
 #include "csrc/bindings/seconds.h"
 #include "csrc/comm/selection/tuning.h"
 #include "csrc/costs/kept_costs.h"
+#include "csrc/extension/gil.h"
 
 namespace pccl::bindings {
 
@@ -46,7 +47,7 @@ void monitored_barrier(PyCommunicator& self, Seconds timeout, bool wait_all_rank
     const auto limit = in_milliseconds(duration_of(timeout));
     Status status;
     {
-        const py::gil_scoped_release released;
+        const extension::ReleasedGil released;
         status = (*self).monitored_barrier(limit, wait_all_ranks);
     }
     throw_unless_ok(status);
@@ -72,7 +73,7 @@ void bind_predictions(extension::Module& module) {
 
 /// Returns the source of the costs, and one line per cost.
 std::pair<std::string, std::vector<std::string>> machine_costs() {
-    const py::gil_scoped_release released;
+    const extension::ReleasedGil released;
     const costs::MachineCosts& costs = costs::process_costs();
     return {costs::source_of(costs), costs::lines_of(costs)};
 }
@@ -276,7 +277,7 @@ std::shared_ptr<comm::PhaseNetwork> network_for(Object cluster, int world_size) 
 }
 
 Status shut_down(PyCommunicator& self) {
-    const py::gil_scoped_release released;
+    const extension::ReleasedGil released;
     return (*self).shutdown();
 }
 
@@ -286,7 +287,7 @@ void leave_block(PyCommunicator& self, const py::object& type, const py::object&
     if (type.is_none()) return throw_unless_ok(shut_down(self));
     const std::string name = py::str(type.attr("__name__"));
     {
-        const py::gil_scoped_release released;
+        const extension::ReleasedGil released;
         (*self).abort(Status::aborted(concat(name, " ended the group's with block")));
     }
     static_cast<void>(shut_down(self));
@@ -306,7 +307,7 @@ void bind_life(extension::Class<PyCommunicator>& cls) {
     cls.def(
         "abort",
         [](PyCommunicator& self, const std::string& reason) {
-            const py::gil_scoped_release released;
+            const extension::ReleasedGil released;
             (*self).abort(Status::aborted(reason));
         },
         arg("reason") = "abort was called");

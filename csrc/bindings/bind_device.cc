@@ -30,6 +30,7 @@
 #include "csrc/device/device_group.h"
 #include "csrc/device/launch/preferences.h"
 #include "csrc/extension/former_names.h"
+#include "csrc/extension/gil.h"
 #include "csrc/extension/signals.h"
 
 namespace pccl::bindings {
@@ -57,7 +58,7 @@ struct PyDeviceGroup {
     PyDeviceGroup& operator=(const PyDeviceGroup&) = delete;
     /// Releases the GIL: kernels of the group may take a while to end.
     ~PyDeviceGroup() {
-        const py::gil_scoped_release released;
+        const extension::ReleasedGil released;
         group.reset();
     }
 
@@ -74,7 +75,7 @@ std::unique_ptr<PyDeviceGroup> make_group(std::optional<Rank> rank, std::optiona
     auto made = std::make_unique<PyDeviceGroup>();
     const RankAndSize place = place_in(rendezvous, rank, world_size);
     made->store = store_at(rendezvous, place, name, Deadline::after(limit), StoreContent::kNone);
-    const py::gil_scoped_release released;
+    const extension::ReleasedGil released;
     auto group = device::create_interruptibly({.rank = place.rank,
                                                .size = place.world_size,
                                                .store = made->store,
@@ -84,7 +85,7 @@ std::unique_ptr<PyDeviceGroup> make_group(std::optional<Rank> rank, std::optiona
                                                .peer_access = process_config().gpu_peer_access,
                                                .algorithms = algorithm},
                                               extension::check_signals);
-    const py::gil_scoped_acquire gil;
+    const extension::HeldGil gil;
     made->group = value_or_throw(std::move(group));
     return made;
 }
@@ -143,7 +144,7 @@ void launch(PyDeviceGroup& self, const std::string& collective, std::uint64_t in
     const device::DeviceLaunch how = launch_of(wanted.kind, plan, algorithm);
     Status status;
     {
-        const py::gil_scoped_release released;
+        const extension::ReleasedGil released;
         status = self.group->launch(wanted, std::bit_cast<kernels::Stream>(stream), how);
     }
     throw_unless_ok(status);
@@ -165,7 +166,7 @@ void exchange(PyDeviceGroup& self, const std::vector<Triple>& sends,
     const auto received = messages_of(receives);
     Status status;
     {
-        const py::gil_scoped_release released;
+        const extension::ReleasedGil released;
         status = self.group->exchange({.sends = sent, .receives = received},
                                       std::bit_cast<kernels::Stream>(stream));
     }
@@ -175,7 +176,7 @@ void exchange(PyDeviceGroup& self, const std::vector<Triple>& sends,
 /// Checks the group. It may notify the peers of its finding.
 void check(const PyDeviceGroup& self) {
     const Status health = [&self] {
-        const py::gil_scoped_release released;
+        const extension::ReleasedGil released;
         return self.group->health();
     }();
     throw_unless_ok(health);
@@ -270,7 +271,7 @@ void bind_device(extension::Module& module) {
              })
         .def(
             "abort", [](PyDeviceGroup& self) { self.group->abort(); },
-            py::call_guard<py::gil_scoped_release>());
+            py::call_guard<extension::ReleasedGil>());
 }
 
 }  // namespace pccl::bindings

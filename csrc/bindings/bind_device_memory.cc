@@ -11,6 +11,7 @@
 #include "csrc/bindings/buffer.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/device/device_memory.h"
+#include "csrc/extension/gil.h"
 
 namespace pccl::bindings {
 
@@ -34,7 +35,7 @@ void without_gil(Status (*work)(DeviceMemoryImpl&, std::span<std::byte>), Device
                  std::span<std::byte> host) {
     Status status;
     {
-        const py::gil_scoped_release release;
+        const extension::ReleasedGil release;
         status = work(self, host);
     }
     throw_unless_ok(status);

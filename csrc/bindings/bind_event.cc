@@ -20,6 +20,7 @@
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/event.h"
 #include "csrc/bindings/seconds.h"
+#include "csrc/extension/gil.h"
 
 namespace pccl::bindings {
 
@@ -107,7 +108,7 @@ std::shared_ptr<HeldBuffers> hold_until_done(const Event& event, BuffersPtr buff
 
 Status wait_for(const Event& event, std::optional<double> seconds) {
     const Deadline deadline = deadline_after(seconds);
-    const py::gil_scoped_release released;
+    const extension::ReleasedGil released;
     return event.wait(deadline);
 }
 
@@ -119,7 +120,7 @@ void PyEvent::wait(OptionalSeconds seconds) const {
 
 void PyEvent::flush() const {
     throw_unless_ok([this] {
-        const py::gil_scoped_release released;
+        const extension::ReleasedGil released;
         return event_.flush();
     }());
 }
@@ -136,7 +137,7 @@ py::module_ callbacks() { return py::module_::import("pccl.communicator.callback
 
 /// Queues `number` once `event` is done, which may be immediately.
 void expect(const std::shared_ptr<DoneQueue>& self, const PyEvent& event, std::uint64_t number) {
-    const py::gil_scoped_release released;
+    const extension::ReleasedGil released;
     (*event).on_done([queue = self, number](const Status&) { queue->put(number); });
 }
 

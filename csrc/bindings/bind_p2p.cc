@@ -20,6 +20,7 @@
 #include "csrc/bindings/fork_bound_class.h"
 #include "csrc/bindings/p2p_waits.h"
 #include "csrc/bindings/seconds.h"
+#include "csrc/extension/gil.h"
 #include "csrc/p2p/connection/connection_info.h"
 #include "csrc/p2p/session/connect_request.h"
 #include "csrc/p2p/transfers/registered_memory.h"
@@ -60,7 +61,7 @@ std::unique_ptr<Session> open_session(const std::string& name, const std::string
 
 void close(Session& session) {
     throw_unless_ok([&] {
-        const py::gil_scoped_release released;
+        const extension::ReleasedGil released;
         return session.close(&extension::check_signals);
     }());
 }
@@ -77,7 +78,7 @@ void connect(Session& session, const std::string& peer, OptionalSeconds timeout)
 
 void disconnect(Session& session, const std::string& peer) {
     const Status ended = [&] {
-        const py::gil_scoped_release released;
+        const extension::ReleasedGil released;
         return session.disconnect(peer, &extension::check_signals);
     }();
     throw_unless_ok(ended, peer);
@@ -267,7 +268,7 @@ RemoteMemory fetch(Session& session, const std::string& peer, const std::string&
 
 bool is_work_done(const Work& work) {
     const bool ended = [&] {
-        const py::gil_scoped_release released;
+        const extension::ReleasedGil released;
         return work.poll();
     }();
     if (!ended) return false;
@@ -337,7 +338,7 @@ void bind_memories(SessionClass& session) {
             "deregister",
             [](Session& self, const MemoryPtr& memory) {
                 throw_unless_ok([&] {
-                    const py::gil_scoped_release released;
+                    const extension::ReleasedGil released;
                     return self.deregister_memory(memory);
                 }());
             },
@@ -352,7 +353,7 @@ void bind_memories(SessionClass& session) {
             "publish",
             [](Session& self, const std::string& name, const MemoryPtr& memory) {
                 throw_unless_ok([&] {
-                    const py::gil_scoped_release released;
+                    const extension::ReleasedGil released;
                     return self.publish(name, memory);
                 }());
             },
@@ -382,7 +383,7 @@ void bind_moves(SessionClass& session) {
             "notify",
             [](Session& self, const std::string& peer, std::string_view payload) {
                 const Status sent = [&] {
-                    const py::gil_scoped_release released;
+                    const extension::ReleasedGil released;
                     return self.notify(peer, span_of(payload));
                 }();
                 throw_unless_ok(sent, peer);

@@ -16,6 +16,7 @@
 #include "csrc/bindings/fork_bound_class.h"
 #include "csrc/bindings/p2p_waits.h"
 #include "csrc/bindings/seconds.h"
+#include "csrc/extension/gil.h"
 
 namespace pccl::bindings {
 
@@ -89,7 +90,7 @@ void bind_p2p_transfer(extension::Module& module) {
         .def_property_readonly("tag", &Message::tag)
         .def("__str__", &Message::to_string)
         .def("release", [](const Message& self) {
-            const py::gil_scoped_release released;
+            const extension::ReleasedGil released;
             self.release();
         });
     message
@@ -113,7 +114,7 @@ void bind_p2p_transfer(extension::Module& module) {
         .def("wait", &wait_for_all, arg("timeout"))
         .anywhere()
         .def("release", [](Transfer& self) {
-            const py::gil_scoped_release released;
+            const extension::ReleasedGil released;
             self.release();
         });
 }

@@ -22,6 +22,7 @@
 #include "csrc/cluster/controller.h"
 #include "csrc/cluster/file/cluster_file.h"
 #include "csrc/comm/phase/phase_network.h"
+#include "csrc/extension/gil.h"
 #include "csrc/extension/signals.h"
 
 namespace pccl::bindings {
@@ -74,7 +75,7 @@ Duration time_limit(double seconds) {
 template <typename Work>
 auto uninterrupted(const Work& work) {
     auto result = [&] {
-        const py::gil_scoped_release released;
+        const extension::ReleasedGil released;
         return work();
     }();
     if (PyErr_Occurred() != nullptr) throw py::error_already_set();

@@ -17,6 +17,7 @@
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/seconds.h"
 #include "csrc/bootstrap/secret_file.h"
+#include "csrc/extension/gil.h"
 #include "csrc/runtime/rdma.h"
 
 namespace pccl::bindings {
@@ -71,7 +72,7 @@ py::dict to_dict(const transport::RdmaDevice& device) {
 py::dict rdma_report() {
     throw_unless_ok(check_settings());
     const transport::RdmaReport report = [] {
-        const py::gil_scoped_release released;
+        const extension::ReleasedGil released;
         return runtime::rdma_report();
     }();
     py::dict fields;

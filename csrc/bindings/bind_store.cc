@@ -17,6 +17,7 @@
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/seconds.h"
+#include "csrc/extension/gil.h"
 #include "csrc/extension/signals.h"
 
 namespace pccl::bindings {
@@ -75,7 +76,7 @@ std::optional<py::bytes> look_up(SharedStore& store, const std::string& key) {
 
 void throw_unless_done(const std::function<Status()>& call) {
     throw_unless_ok([&] {
-        const py::gil_scoped_release released;
+        const extension::ReleasedGil released;
         return call();
     }());
 }

@@ -14,6 +14,7 @@
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/foreign_memory.h"
 #include "csrc/collective/arithmetic/arithmetic.h"
+#include "csrc/extension/gil.h"
 
 namespace pccl::bindings {
 
@@ -192,7 +193,7 @@ void Buffers::refuse_to_reduce() const {
 
 Buffers::~Buffers() {
     if (views_.empty() && arrays_.empty()) return;
-    const pybind11::gil_scoped_acquire gil;
+    const extension::HeldGil gil;
     release();
 }
 

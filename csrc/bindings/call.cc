@@ -12,6 +12,7 @@
 #include "csrc/bindings/errors.h"
 #include "csrc/collective/arithmetic/arithmetic.h"
 #include "csrc/collective/collective.h"
+#include "csrc/extension/gil.h"
 #include "csrc/schedule/schedule.h"
 
 namespace pccl::bindings {
@@ -76,7 +77,7 @@ void BufferCall::premultiply() {
     const DataType type = buffers_.type();
     Status status;
     {
-        const py::gil_scoped_release released;
+        const extension::ReleasedGil released;
         for (Block& input : *inputs_) {
             std::byte* const product = buffers_.make(input.count * size_of(type));
             status = arithmetic::premultiply(type, product, input.data, input.count,

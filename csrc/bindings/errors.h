@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <pccl/status.h>
+#include "csrc/extension/gil.h"
 
 namespace pccl::bindings {
 
@@ -29,7 +30,7 @@ template <typename T>
 template <typename Work>
 auto released(const Work& work, std::string_view session = {}) {
     auto result = [&] {
-        const pybind11::gil_scoped_release release;
+        const extension::ReleasedGil release;
         return work();
     }();
     return value_or_throw(std::move(result), session);

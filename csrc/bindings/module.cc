@@ -15,6 +15,7 @@
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/seconds.h"
+#include "csrc/extension/gil.h"
 #include "csrc/runtime/flight/flight_dump.h"
 #include "csrc/runtime/status_report.h"
 
@@ -53,7 +54,7 @@ void bind_process(extension::Module& module) {
     module.def("set_log_level", &set_level, py::arg("level"));
     module.def(
         "flight_record_json", [] { return runtime::flight_record_json("asked for"); },
-        py::call_guard<py::gil_scoped_release>());
+        py::call_guard<extension::ReleasedGil>());
     module.def("request_status", &request_status, py::arg("door"), py::arg("group"),
                py::arg("first"), py::arg("timeout_s"));
 }

@@ -14,6 +14,7 @@
 #include "csrc/base/threads/sliced_wait.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/seconds.h"
+#include "csrc/extension/gil.h"
 #include "csrc/extension/signals.h"
 
 namespace pccl::bindings {
@@ -28,7 +29,7 @@ void wait_for_signals_too(std::optional<double> timeout, const Wait& wait, const
                           std::string_view session) {
     const Deadline deadline = deadline_after(timeout);
     const Status ended = [&] {
-        const pybind11::gil_scoped_release released;
+        const extension::ReleasedGil released;
         return wait_in_slices(deadline, kSignalSlice, wait, ending, &extension::check_signals);
     }();
     throw_unless_ok(ended, session);

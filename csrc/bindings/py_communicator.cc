@@ -11,6 +11,7 @@
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/seconds.h"
 #include "csrc/capsule/sizes.h"
+#include "csrc/extension/gil.h"
 #include "csrc/extension/signals.h"
 #include "csrc/runtime/transports.h"
 
@@ -54,14 +55,14 @@ PyCommunicator::PyCommunicator(const GroupOptions& options)
                                          .gpu = options.gpu,
                                          .network = options.network};
     auto communicator = [&] {
-        const py::gil_scoped_release released;
+        const extension::ReleasedGil released;
         return comm::CommunicatorImpl::create(wanted);
     }();
     communicator_ = value_or_throw(std::move(communicator));
 }
 
 PyCommunicator::~PyCommunicator() {
-    const py::gil_scoped_release released;
+    const extension::ReleasedGil released;
     communicator_.reset();
     store_.reset();
 }
@@ -84,7 +85,7 @@ PyCommunicator::Outcome PyCommunicator::perform(const CallKind& what, const py::
 void PyCommunicator::refuse(BufferCall& call, OptionalTimeout timeout) {
     Status status;
     {
-        const py::gil_scoped_release without_gil;
+        const extension::ReleasedGil without_gil;
         status = communicator_->run(call.collective(), timeout);
     }
     const bool differs = status.code() == StatusCode::kMismatch;
@@ -107,10 +108,10 @@ PyCommunicator::Outcome PyCommunicator::execute(const comm::OperatorImpl& bound,
 
 template <typename Run>
 PyCommunicator::Outcome PyCommunicator::wait_here(Run run) {
-    // The additional work of py::gil_scoped_release takes as long as a small collective.
-    PyThreadState* const state = PyEval_SaveThread();
-    const Status status = run();
-    PyEval_RestoreThread(state);
+    const Status status = [&] {
+        const extension::ReleasedGil released;
+        return run();
+    }();
     throw_unless_ok(status);
     deferred_->clear();
     return py::none();
@@ -229,7 +230,7 @@ py::object PyCommunicator::health(Seconds timeout) const {
 std::unique_ptr<PyCommunicator> PyCommunicator::shrink(
     const std::optional<std::vector<Rank>>& excluded, std::optional<int> least) {
     auto shrunk = [&]() -> Result<std::shared_ptr<comm::CommunicatorImpl>> {
-        const py::gil_scoped_release released;
+        const extension::ReleasedGil released;
         const ShrinkOptions wanted{.least = least};
         if (!excluded) return communicator_->shrink(wanted);
         if (excluded->empty()) return Status::invalid_argument("name the ranks to leave out");
@@ -269,7 +270,7 @@ void PyCommunicator::unload(const std::string& name, OptionalSeconds timeout) {
     const auto limit = timeout_of(timeout);
     Status status;
     {
-        const py::gil_scoped_release released;
+        const extension::ReleasedGil released;
         status = communicator_->unload(name, limit);
     }
     throw_unless_ok(status);

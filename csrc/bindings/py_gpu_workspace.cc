@@ -10,6 +10,7 @@
 #include "csrc/base/text/words.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/seconds.h"
+#include "csrc/extension/gil.h"
 #include "csrc/extension/signals.h"
 
 namespace pccl::bindings {
@@ -110,7 +111,7 @@ PyGpuWorkspace::PyGpuWorkspace(comm::CommunicatorImpl& communicator, std::string
     device_ = gpu.is_ok() ? *gpu : 0;
     const auto limit = timeout_of(timeout);
     workspace_ = value_or_throw([&]() -> Result<std::shared_ptr<device::DeviceWorkspace>> {
-        const py::gil_scoped_release released;
+        const extension::ReleasedGil released;
         PCCL_ASSIGN_OR_RETURN(auto store,
                               communicator.agree_on_allocation(name_, bytes_, gpu.status(), limit));
         return device::create_interruptibly({.rank = rank_,

@@ -17,6 +17,7 @@
 #include "csrc/bindings/errors.h"
 #include "csrc/bootstrap/rendezvous/bounded_store.h"
 #include "csrc/bootstrap/rendezvous/prefix_store.h"
+#include "csrc/extension/gil.h"
 #include "csrc/extension/signals.h"
 
 namespace pccl::bindings {
@@ -35,7 +36,7 @@ class PythonStore final : public Store {
     explicit PythonStore(py::object store) : store_(std::move(store)) {}
 
     ~PythonStore() override {
-        const py::gil_scoped_acquire gil;
+        const extension::HeldGil gil;
         store_.release().dec_ref();
     }
     PythonStore(const PythonStore&) = delete;
@@ -96,7 +97,7 @@ class PythonStore final : public Store {
 
     template <typename Function>
     static Status guarded(const char* what, const std::string& key, Function function) {
-        const py::gil_scoped_acquire gil;
+        const extension::HeldGil gil;
         try {
             function();
             return Status::ok();

@@ -7,6 +7,7 @@
 
 #include <pccl/status.h>
 #include "csrc/base/threads/background_thread.h"
+#include "csrc/extension/gil.h"
 
 namespace pccl::extension {
 
@@ -14,7 +15,7 @@ namespace pccl::extension {
 /// exception. The caller may or may not hold the GIL.
 [[nodiscard]] inline Status check_signals() {
     if (!is_main_thread() || Py_IsInitialized() == 0) return Status::ok();
-    const pybind11::gil_scoped_acquire gil;
+    const HeldGil gil;
     if (PyErr_CheckSignals() == 0) return Status::ok();
     return Status::aborted("a signal interrupted this rank (Ctrl-C?)");
 }

@@ -20,6 +20,7 @@
 #include "csrc/device/launch/planned_launches.h"
 #include "csrc/device/launch/preferences.h"
 #include "csrc/extension/former_names.h"
+#include "csrc/extension/gil.h"
 #include "csrc/torch/arguments.h"
 #include "csrc/torch/backend.h"
 #include "csrc/torch/errors.h"
@@ -62,7 +63,7 @@ BackendPtr create(const GroupArgs& group, const OptionsPtr& options) {
     own->global_ranks_in_group = group.global_ranks;
     own->gpu = group.gpu;
     if (own->network == nullptr && own->switches_phases && !process_config().cluster.empty()) {
-        const py::gil_scoped_acquire gil;
+        const extension::HeldGil gil;
         own->network = network_of(py::none(), group.size);
     }
     return c10::make_intrusive<PcclBackend>(group.store, group.rank, group.size, own);
@@ -73,7 +74,7 @@ using Way = std::tuple<std::string, std::string_view, double, std::string, bool,
 
 std::vector<Way> explain(PcclBackend& self, const std::string& collective, std::size_t nbytes) {
     const auto predictions = [&] {
-        const py::gil_scoped_release released;
+        const extension::ReleasedGil released;
         return self.explain(collective, nbytes);
     }();
     std::vector<Way> ways;
@@ -119,7 +120,7 @@ std::tuple<std::string, std::string_view, Rank> load_capsule(
     const std::string bytes = content;
     const Result<capsule::VerifiedCapsule> loaded = [&] {
         using capsule::CapsuleFile;
-        const py::gil_scoped_release released;
+        const extension::ReleasedGil released;
         return self.load_capsule(is_path ? CapsuleFile::read(bytes) : CapsuleFile::parse(bytes),
                                  sizes);
     }();
@@ -130,7 +131,7 @@ std::tuple<std::string, std::string_view, Rank> load_capsule(
 
 void unload_capsule(PcclBackend& self, const std::string& name) {
     const Status unloaded = [&] {
-        const py::gil_scoped_release released;
+        const extension::ReleasedGil released;
         return self.unload_capsule(name);
     }();
     throw_unless_ok("pccl:unload_capsule", unloaded);
@@ -147,7 +148,7 @@ std::vector<std::tuple<std::string, std::string_view, std::string, std::string>>
 }
 
 void record_timeline(PcclBackend& self, std::size_t steps) {
-    const py::gil_scoped_release released;
+    const extension::ReleasedGil released;
     throw_unless_ok("pccl:record_timeline", self.record_timeline(steps));
 }
 
@@ -155,7 +156,7 @@ void record_timeline(PcclBackend& self, std::size_t steps) {
 std::tuple<std::vector<schedule::TimedStepFields>, std::uint64_t, std::int64_t> take_timeline(
     PcclBackend& self) {
     const schedule::TimedSteps taken = [&] {
-        const py::gil_scoped_release released;
+        const extension::ReleasedGil released;
         auto steps = self.take_timeline();
         throw_unless_ok("pccl:timeline", steps.status());
         return *std::move(steps);
@@ -168,7 +169,7 @@ std::tuple<std::vector<schedule::TimedStepFields>, std::uint64_t, std::int64_t> 
 
 py::bytes describe_job(const PcclBackend& self) {
     const auto described = [&] {
-        const py::gil_scoped_release released;
+        const extension::ReleasedGil released;
         return self.communicator().describe_job();
     }();
     throw_unless_ok("pccl:topology", described.status());
@@ -195,7 +196,7 @@ std::vector<Fares> health(const PcclBackend& self, std::chrono::milliseconds tim
 
 std::vector<Rank> missing(const PcclBackend& self) {
     const auto found = [&] {
-        const py::gil_scoped_release released;
+        const extension::ReleasedGil released;
         return self.communicator().missing();
     }();
     throw_unless_ok("pccl:shrink", found.status());
@@ -298,7 +299,7 @@ void bind_backend(extension::Module& module) {
                std::chrono::milliseconds timeout, std::string name,
                std::vector<std::uint64_t> global_ranks, std::string gpu,
                const OptionsPtr& options) {
-                const py::gil_scoped_release released;
+                const extension::ReleasedGil released;
                 return create({std::move(store), rank, size, timeout, std::move(name),
                                std::move(global_ranks), std::move(gpu)},
                               options);
@@ -308,7 +309,7 @@ void bind_backend(extension::Module& module) {
             py::arg("options") = OptionsPtr())
         .def_property_readonly("options", &PcclBackend::getBackendOptions)
         .def_property_readonly("mem_allocator", [](const PcclBackend&) { return mem_allocator(); })
-        .def("get_error", &PcclBackend::getError, py::call_guard<py::gil_scoped_release>())
+        .def("get_error", &PcclBackend::getError, py::call_guard<extension::ReleasedGil>())
         .def("explain", &explain, py::arg("collective"), py::arg("nbytes"))
         .def("explain_gpus", &explain_gpus, py::arg("collective"), py::arg("nbytes"))
         .def("links_counted_on", &links_counted_on)
@@ -320,7 +321,7 @@ void bind_backend(extension::Module& module) {
         .def("record_timeline", &record_timeline, py::arg("steps"))
         .def("_take_timeline", &take_timeline)
         .def("missing", &missing)
-        .def("health", &health, py::arg("timeout"), py::call_guard<py::gil_scoped_release>())
+        .def("health", &health, py::arg("timeout"), py::call_guard<extension::ReleasedGil>())
         .def("_enable_collectives_timing", &PcclBackend::enableCollectivesTiming)
         // new_group calls this on ranks outside the group, for every backend that supports
         // splitting.

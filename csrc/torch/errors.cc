@@ -8,6 +8,7 @@
 
 #include "csrc/base/text/text.h"
 #include "csrc/base/threads/background_thread.h"
+#include "csrc/extension/gil.h"
 
 namespace pccl::backend {
 
@@ -46,7 +47,7 @@ std::string text_of(std::string_view operation, const Status& status) {
 
 void throw_what_python_raised() {
     if (!is_main_thread() || Py_IsInitialized() == 0) return;
-    const py::gil_scoped_acquire gil;
+    const extension::HeldGil gil;
     if (PyErr_Occurred() != nullptr) throw py::error_already_set();
 }
 

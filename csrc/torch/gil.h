@@ -6,6 +6,7 @@
 #include <Python.h>
 
 #include "csrc/base/scope_exit.h"
+#include "csrc/extension/gil.h"
 
 namespace pccl::backend {
 
@@ -15,7 +16,7 @@ inline auto without_gil() {
     PyThreadState* state =
         Py_IsInitialized() != 0 && PyGILState_Check() != 0 ? PyEval_SaveThread() : nullptr;
     return ScopeExit([state] {
-        if (state != nullptr) PyEval_RestoreThread(state);
+        if (state != nullptr) extension::restore_thread(state);
     });
 }
 
