@@ -234,6 +234,7 @@ std::unique_ptr<PyCommunicator> PyCommunicator::shrink(
         const ShrinkOptions wanted{.least = least};
         if (!excluded) return communicator_->shrink(wanted);
         if (excluded->empty()) return Status::invalid_argument("name the ranks to leave out");
+        PCCL_TRY(communicator_->check_shrink(*excluded, wanted));
         communicator_->abort(Status::aborted("this communicator is being shrunk"));
         return communicator_->shrink(*excluded, wanted);
     }();

@@ -148,6 +148,9 @@ class PCCL_API CommunicatorImpl {
     /// that has not called.
     [[nodiscard]] Result<std::shared_ptr<CommunicatorImpl>> shrink(
         std::span<const Rank> excluded, const ShrinkOptions& wanted) const;
+    /// Returns the error with which shrink() refuses these arguments by themselves.
+    [[nodiscard]] Status check_shrink(std::span<const Rank> excluded,
+                                      const ShrinkOptions& wanted) const;
     /// See <pccl/communicator.h>.
     [[nodiscard]] Result<std::vector<Rank>> missing() const;
     /// Excludes the missing ranks, and retries when more are found missing in the meantime. Aborts

@@ -71,14 +71,21 @@ bool is_about_others(const Status& status) {
 
 }  // namespace
 
+Status CommunicatorImpl::check_shrink(std::span<const Rank> excluded,
+                                      const ShrinkOptions& wanted) const {
+    const Result<std::vector<Rank>> survivors = survivors_of(*group_, excluded);
+    Status checked =
+        survivors.is_ok() ? check_quorum(size(), *survivors, wanted.least) : survivors.status();
+    if (checked.is_ok()) return checked;
+    return checked.with_context(concat("group ", name(), " cannot be shrunk"));
+}
+
 Result<std::shared_ptr<CommunicatorImpl>> CommunicatorImpl::shrink(
     std::span<const Rank> excluded, const ShrinkOptions& wanted) const {
     PCCL_TRY(check_process());
-    auto shrunk = [&]() -> Result<std::shared_ptr<CommunicatorImpl>> {
-        PCCL_ASSIGN_OR_RETURN(const std::vector<Rank> survivors, survivors_of(*group_, excluded));
-        PCCL_TRY(check_quorum(size(), survivors, wanted.least));
-        return shrink_to(survivors, excluded, wanted);
-    }();
+    PCCL_TRY(check_shrink(excluded, wanted));
+    PCCL_ASSIGN_OR_RETURN(const std::vector<Rank> survivors, survivors_of(*group_, excluded));
+    auto shrunk = shrink_to(survivors, excluded, wanted);
     if (shrunk.is_ok()) return shrunk;
     return shrunk.status().with_context(concat("group ", name(), " cannot be shrunk"));
 }
@@ -167,6 +174,7 @@ Result<std::shared_ptr<CommunicatorImpl>> CommunicatorImpl::shrink(
         if (excluded.empty())
             return Status::invalid_argument(
                 concat("all ranks of ", name(), " are here; name those to leave out"));
+        PCCL_TRY(check_shrink(excluded, wanted));
         group_->abort(Status::aborted("this communicator is being shrunk"));
         auto shrunk = shrink(excluded, wanted);
         if (!is_about_others(shrunk.status()) || deadline.passed()) return shrunk;

@@ -297,16 +297,18 @@ c10::intrusive_ptr<c10d::Backend> PcclBackend::shrink(const std::vector<std::int
                                                       const c10::intrusive_ptr<Options>& options) {
     check_process();
     const auto released = without_gil();
-    communicator_->abort(Status::aborted("this group is being shrunk"));
-    gpu_.abort();
     const std::vector<Rank> ranks(excluded.begin(), excluded.end());
     std::vector<int> staying;
     for (Rank rank = 0; rank < size_; ++rank)
         if (std::ranges::find(ranks, rank) == ranks.end()) staying.push_back(rank);
     const auto child = child_options(staying, options ? *options : *options_);
     const auto* const given = dynamic_cast<const PcclOptions*>(options.get());
-    auto shrunk = communicator_->shrink(
-        ranks, {.timeout = child->timeout, .least = given ? given->least : options_->least});
+    const ShrinkOptions wanted{.timeout = child->timeout,
+                               .least = given ? given->least : options_->least};
+    throw_unless_ok("pccl:shrink", communicator_->check_shrink(ranks, wanted));
+    communicator_->abort(Status::aborted("this group is being shrunk"));
+    gpu_.abort();
+    auto shrunk = communicator_->shrink(ranks, wanted);
     throw_unless_ok("pccl:shrink", shrunk.status());
     std::string name = "shrunk";
     for (const Rank rank : ranks) name += concat("-", rank);
