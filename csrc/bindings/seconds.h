@@ -8,6 +8,7 @@
 #include <pybind11/pybind11.h>
 
 #include <chrono>
+#include <limits>
 #include <optional>
 #include <string_view>
 
@@ -73,6 +74,11 @@ class pybind11::detail::type_caster<pccl::bindings::Seconds> {
         make_caster<double> number;
         if (number.load(given, convert)) {
             value = cast_op<double>(number);
+            return true;
+        }
+        if (convert && PyLong_Check(given.ptr())) {  // too large for a double
+            constexpr double kForever = std::numeric_limits<double>::infinity();
+            value = reinterpret_borrow<int_>(given) < int_(0) ? -kForever : kForever;
             return true;
         }
         PyObject* const seconds = PyObject_CallMethod(given.ptr(), "total_seconds", nullptr);

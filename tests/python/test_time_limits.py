@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     P2pCall = Callable[["Pair", float], object]
 
 ARGUMENTS = {"timeout", "timeout_s", "connect_timeout", "interval", "lease"}
-NO_LIMIT = (math.inf, 1e300, 1e16)
+NO_LIMIT = (math.inf, 1e300, 1e16, 10**400)
 WRONG = (math.nan, -1.0, -math.inf)
 LATE_S = 0.3  # long after a wait that is over at once
 
@@ -312,6 +312,13 @@ def test_others_refuse_what_is_no_time(call: Callable[[float], object]) -> None:
     for timeout in WRONG:
         with pytest.raises(pccl.InvalidArgumentError, match="timeout"):
             call(timeout)
+
+
+def test_an_int_below_all_floats_is_no_time() -> None:
+    with pytest.raises(pccl.InvalidArgumentError, match=r"^timeout is -inf: "):
+        pccl.Communicator(timeout=-(10**400))
+    with pytest.raises(pccl.InvalidArgumentError, match=r"^timeout is -inf: "):
+        time_limits.limit_of(-(10**400))
 
 
 @pytest.mark.parametrize("timeout", [math.inf, 1e300])

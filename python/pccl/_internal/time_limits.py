@@ -38,7 +38,10 @@ def seconds_of(time: float | datetime.timedelta, argument: str) -> float:
         raise TypeError(
             f"{argument} is {shown(time)}: it must be a number of seconds or a datetime.timedelta"
         )
-    return float(time)
+    try:
+        return float(time)
+    except OverflowError:  # an int that no float can hold
+        return math.inf if time > 0 else -math.inf
 
 
 def limit_of(time: float | datetime.timedelta, argument: str = "timeout") -> float:
