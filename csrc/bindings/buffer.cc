@@ -5,6 +5,7 @@
 #include <pybind11/pybind11.h>
 
 #include <cstring>
+#include <new>
 #include <string>
 #include <string_view>
 
@@ -114,7 +115,13 @@ Block Buffers::add(PyObject* object, Access access) {
 }
 
 std::byte* Buffers::make(std::size_t bytes) {
-    own_.push_back(std::make_unique_for_overwrite<std::byte[]>(bytes));
+    if (std::byte* const memory = try_to_make(bytes)) return memory;
+    throw_status(Status::resource_exhausted(
+        concat("this process has no ", bytes, " bytes of memory for a copy of a buffer")));
+}
+
+std::byte* Buffers::try_to_make(std::size_t bytes) {
+    own_.emplace_back(new (std::nothrow) std::byte[bytes]);
     return own_.back().get();
 }
 
@@ -166,9 +173,10 @@ Buffers::BufferMemory Buffers::memory_of_view(PyObject* object, Access access) {
 }
 
 Buffers::BufferMemory Buffers::stand_in(std::size_t bytes, DataType type, Status why) {
-    if (!stands_in_) throw_status(why);
+    std::byte* const memory = stands_in_ ? try_to_make(bytes) : nullptr;
+    if (memory == nullptr) throw_status(why);
     refuse(std::move(why));
-    return {make(bytes), bytes, type};
+    return {memory, bytes, type};
 }
 
 Buffers::BufferMemory Buffers::stand_in_for_view(PyObject* object, Status why) {

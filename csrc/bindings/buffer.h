@@ -42,7 +42,8 @@ class Buffers {
     void keep(pybind11::object object) { arrays_.push_back(std::move(object)); }
     /// Releases all objects. Requires the GIL; this is cheaper than to let the destructor take it.
     void release();
-    /// Returns `bytes` bytes of own memory, aligned for any element type.
+    /// Returns `bytes` bytes of own memory, aligned for any element type. Throws
+    /// kResourceExhausted if there is not so much.
     std::byte* make(std::size_t bytes);
     [[nodiscard]] DataType type() const { return type_.value_or(DataType::kBytes); }
     /// Throws UnsupportedError, with the name of the element type, where PCCL does not support that
@@ -66,8 +67,10 @@ class Buffers {
     /// (foreign_memory.h).
     std::optional<BufferMemory> memory_of_foreign(PyObject* object, Access access);
     /// Returns own memory in place of a refused array. Throws `why` unless stand_in_for_refused()
-    /// was called.
+    /// was called, or if there is not so much memory.
     BufferMemory stand_in(std::size_t bytes, DataType type, Status why);
+    /// Returns `bytes` bytes of own memory; null if there is not so much.
+    std::byte* try_to_make(std::size_t bytes);
     BufferMemory stand_in_for_view(PyObject* object, Status why);
     [[noreturn]] void refuse_to_reduce() const;
 

@@ -498,6 +498,12 @@ def foreign_elements(comm: pccl.Communicator) -> None:
     assert x.tolist() == [1, 1, 1, 1]
 
 
+def test_a_refused_view_that_is_longer_than_memory_is_named() -> None:
+    view = np.broadcast_to(np.float32(1), (1 << 55,))
+    with pytest.raises(pccl.InvalidArgumentError, match="expected a C-contiguous writable buffer"):
+        pccl.Communicator().all_reduce(view)
+
+
 def test_no_rank_gets_pointers_of_another() -> None:
     run_ranks(foreign_elements, 2, f"tcp://127.0.0.1:{free_port()}")
 
