@@ -9,6 +9,7 @@
 
 #include "csrc/base/config.h"
 #include "csrc/base/ids.h"
+#include "csrc/base/open_error.h"
 #include "csrc/base/text/text.h"
 #include "csrc/base/unique_fd.h"
 #include "csrc/sys/crypto/sha256.h"
@@ -31,7 +32,7 @@ Result<transport::Secret> secret_from_file(const std::string& path,
         return Status::invalid_argument(concat(what, why...));
     };
     const UniqueFd file = open_to_read(path);
-    if (!file.is_open()) return refuse(Status::from_errno(errno, "").message());
+    if (!file.is_open()) return open_error(errno, what);
     PCCL_TRY(sys::check_private(file.get(), what, kForbidden));
     const auto key = sys::read_open(file.get(), kLongest + 1);
     if (!key.is_ok()) return refuse(" ", key.status().message());

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "csrc/base/ids.h"
+#include "csrc/base/open_error.h"
 #include "csrc/base/text/text.h"
 #include "csrc/base/text/words.h"
 #include "csrc/sys/private_file.h"
@@ -108,7 +109,7 @@ Result<TrustedKeys> TrustedKeys::read(const std::string& path) {
     constexpr mode_t kWriting = S_IWGRP | S_IWOTH;
     const std::string what = concat("the file of trusted keys ", path);
     const UniqueFd file = open_to_read(path);
-    if (!file.is_open()) return Status::invalid_argument(Status::from_errno(errno, what).message());
+    if (!file.is_open()) return open_error(errno, what);
     PCCL_TRY(sys::check_private(file.get(), what, {.of_own = kWriting, .of_root = kWriting}));
     PCCL_ASSIGN_OR_RETURN(const std::string text, sys::read_open(file.get(), kMostKeyBytes + 1));
     if (text.size() > kMostKeyBytes)

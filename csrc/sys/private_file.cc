@@ -10,6 +10,7 @@
 #include <string>
 #include <system_error>
 
+#include "csrc/base/open_error.h"
 #include "csrc/base/text/text.h"
 #include "csrc/base/unique_fd.h"
 #include "csrc/sys/host.h"
@@ -57,7 +58,7 @@ Result<std::string> read_private(const std::string& path, std::size_t most) {
     if (!file.is_open()) {
         if (errno == ENOENT || errno == ENOTDIR) return Status::unavailable("there is none");
         if (errno == ELOOP) return Status::invalid_argument("it is a link; name a file");
-        return Status::invalid_argument(Status::from_errno(errno, "cannot be opened").message());
+        return open_error(errno, "cannot be opened");
     }
     PCCL_TRY(check_private(file.get(), "it", kWriting));
     return read_open(file.get(), most);

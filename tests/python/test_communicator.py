@@ -7,6 +7,8 @@ import inspect
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 import traceback
@@ -502,6 +504,35 @@ def test_a_refused_view_that_is_longer_than_memory_is_named() -> None:
     view = np.broadcast_to(np.float32(1), (1 << 55,))
     with pytest.raises(pccl.InvalidArgumentError, match="expected a C-contiguous writable buffer"):
         pccl.Communicator().all_reduce(view)
+
+
+NO_DESCRIPTORS = """
+import os, resource, sys
+import pccl
+pccl.Communicator()
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+held = []
+try:
+    while True:
+        held.append(os.open(os.devnull, os.O_RDONLY))
+except OSError:
+    pass
+try:
+    pccl.Communicator(rank=0, world_size=2, rendezvous=f"file://{sys.argv[1]}", timeout=2)
+except pccl.Error as error:
+    print(f"{type(error).__name__}: {error}")
+"""
+
+
+def test_a_lack_of_descriptors_is_no_wrong_store(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", NO_DESCRIPTORS, str(tmp_path / "store")],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=LIMIT,
+    )
+    assert done.stdout.startswith("ResourceExhaustedError: cannot open the store ")
 
 
 def test_no_rank_gets_pointers_of_another() -> None:

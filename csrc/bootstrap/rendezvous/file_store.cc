@@ -14,6 +14,7 @@
 #include "csrc/base/ids.h"
 #include "csrc/base/log/log.h"
 #include "csrc/base/log/wait_notice.h"
+#include "csrc/base/open_error.h"
 #include "csrc/bootstrap/rendezvous/entry.h"
 #include "csrc/sys/private_file.h"
 
@@ -111,8 +112,7 @@ Result<std::shared_ptr<FileStore>> FileStore::open(const std::string& path, Rank
             return Status::invalid_argument(
                 concat("the store ", path, " is a symbolic link; name the file itself"));
         if (rank == 0 || errno != ENOENT)
-            return Status::invalid_argument(
-                Status::from_errno(errno, concat("cannot open the store ", path)).message());
+            return open_error(errno, concat("cannot open the store ", path));
         if (deadline.passed())
             return Status::timeout(concat("rank 0 has not made the store ", path), 0);
         if (const Duration waited = system_clock().now() - begun; notice.is_due(waited))
