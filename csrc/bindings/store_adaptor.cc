@@ -52,10 +52,10 @@ class PythonStore final : public Store {
         while (!value) {
             const Status status = guarded("get", key, [&] { value = try_get(key, deadline); });
             if (value) break;
+            PCCL_TRY(status);
             if (deadline.remaining() < kEarly) {
                 return Status::timeout(concat("nobody set '", key, "' in the rendezvous store"));
             }
-            PCCL_TRY(status);
             const Duration waited = system_clock().now() - begun;
             system_clock().sleep_for(
                 std::min(deadline.remaining(), bootstrap::pause_after(waited)));
@@ -111,9 +111,8 @@ class PythonStore final : public Store {
         const std::vector keys{key};
         if (py::hasattr(store_, "check")) {  // wait() of torch logs each timeout
             if (!store_.attr("check")(keys).cast<bool>()) return std::nullopt;
-        } else if (py::hasattr(store_, "wait")) {
-            store_.attr("wait")(keys,
-                                std::clamp<Duration>(deadline.remaining(), kShortest, kLongest));
+        } else if (py::hasattr(store_, "wait") && !await(keys, deadline)) {
+            return std::nullopt;
         }
         try {
             const py::object value = store_.attr("get")(key);
@@ -122,6 +121,19 @@ class PythonStore final : public Store {
         } catch (py::error_already_set& error) {
             if (!error.matches(PyExc_KeyError)) throw;
             return std::nullopt;
+        }
+    }
+
+    /// Calls the store's wait(), which raises an exception of any type at its timeout. An exception
+    /// before that, and a lost connection, are the store's failure.
+    bool await(const std::vector<std::string>& keys, Deadline deadline) {
+        try {
+            store_.attr("wait")(keys,
+                                std::clamp<Duration>(deadline.remaining(), kShortest, kLongest));
+            return true;
+        } catch (const py::error_already_set& error) {
+            if (deadline.remaining() >= kEarly || error.matches(PyExc_ConnectionError)) throw;
+            return false;
         }
     }
 

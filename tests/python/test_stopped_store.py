@@ -183,6 +183,28 @@ def test_ctrl_c_ends_a_group_at_a_slow_store() -> None:
         pccl.Communicator(rank=0, world_size=2, rendezvous=store, timeout=1000)
 
 
+class BrokenStore(SlowStore):
+    """A store whose server ends after the first answers."""
+
+    def __init__(self, waits: bool) -> None:
+        super().__init__(0)
+        if waits:
+            self.wait = self._lose
+
+    def get(self, key: str) -> bytes | None:
+        return self._lose(key)
+
+    def _lose(self, *_: object) -> bytes | None:
+        raise ConnectionError("the server is gone")
+
+
+@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_broken_store_is_no_late_rank(rank: int, waits: bool) -> None:
+    with pytest.raises(pccl.UnavailableError, match="ConnectionError: the server is gone"):
+        pccl.Communicator(rank=rank, world_size=2, rendezvous=BrokenStore(waits), timeout=3)
+
+
 def test_torch_logs_nothing_while_a_rank_is_late(server: tuple[subprocess.Popen[str], int]) -> None:
     """A wait of torch that times out writes two lines each time."""
     code = f"""
