@@ -262,6 +262,45 @@ def requests_fewer_over_numpy(rank: int, world_size: int) -> int | None:
     return comm.shrink(least=1).world_size
 
 
+def wrong_shrink(rank: int, world_size: int) -> list[float]:
+    import pccl
+
+    comm = pccl.Communicator(rank=rank, world_size=world_size, rendezvous=new_store(), timeout=20.0)
+    for excluded, least in ([rank], None), ([world_size], None), ([-1], 1), ([1 - rank], 2):
+        with pytest.raises(pccl.Error, match="cannot be shrunk"):
+            comm.shrink(excluded, least=least)
+    with pytest.raises(pccl.UnavailableError, match="at least 2 are required"):
+        pccl.shrink(None, [1 - rank], least=2)
+    x = np.ones(3)
+    comm.all_reduce(x)
+    return [float(x[0]), total()]
+
+
+def test_a_refused_shrink_leaves_the_group_usable() -> None:
+    assert run_ranks(wrong_shrink, 2) == [[2.0, 2.0]] * 2
+
+
+def loses_the_rank_with_the_store(rank: int, ranks: int, store: dist.Store) -> float:
+    """Rank 0 holds the store, as it does with init_method="tcp://..."."""
+    import pccl
+
+    if rank == 0:
+        own = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+        store.set("port", str(own.port))
+    else:
+        own = dist.TCPStore("127.0.0.1", int(store.get("port")), is_master=False)
+    join(own, rank, ranks)
+    if rank == 0:
+        os._exit(DIED)
+    await_loss()
+    pccl.shrink()
+    return total()
+
+
+def test_a_group_without_its_store_is_shrunk() -> None:
+    assert results_of(loses_the_rank_with_the_store, 3) == {1: 2.0, 2: 2.0}
+
+
 def test_the_last_one_goes_on_over_numpy_too() -> None:
     assert run_ranks(requests_fewer_over_numpy, 2, backend=None) == [None, 1]
 

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import time
 import typing
 
 import torch.distributed as dist
+from torch._C._distributed_c10d import PrefixStore, Store
 
 from pccl._internal.time_limits import limit_of_timedelta
 from pccl.errors import MismatchError, PeerLostError
@@ -16,6 +18,8 @@ from pccl.results.table import Table
 from pccl.torch import registration
 
 if typing.TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from torch.distributed import ProcessGroup
 
     from pccl._torch import ProcessGroupPCCL
@@ -167,6 +171,32 @@ def shrink(
     return shrunk
 
 
+class _UnclonedStore(PrefixStore):
+    """Store whose ``clone`` needs no new connection to the server, which may have ended."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__("", store)
+        self._store = store
+
+    def clone(self) -> Store:
+        """Return the store itself, with its present connection."""
+        return self._store
+
+
+@contextlib.contextmanager
+def _no_clone_of_store(group: ProcessGroup) -> Iterator[None]:
+    """Keep torch from cloning the group's store, after it has destroyed the group."""
+    known = dist.distributed_c10d._world.pg_map
+    name, store = known[group]
+    known[group] = (name, _UnclonedStore(store))
+    try:
+        yield
+    finally:
+        for each, (_, present) in list(known.items()):
+            if isinstance(present, _UnclonedStore):
+                known[each] = (known[each][0], store)
+
+
 def _shrink_to_agreed(
     backend: ProcessGroupPCCL,
     group: ProcessGroup | None,
@@ -176,13 +206,15 @@ def _shrink_to_agreed(
     """Shrink without the missing ranks; repeat if more ranks are found missing meanwhile."""
     options = backend.options
     options.least = least
+    whole = group or dist.distributed_c10d._get_default_group()
     deadline = time.monotonic() + _LONGEST_S
     while True:
         ranks = backend.missing() if ranks_to_exclude is None else ranks_to_exclude
         if not ranks:
             raise ValueError("all ranks of this group are here; name those to leave out")
         try:
-            return dist.distributed_c10d.shrink_group(ranks, group, pg_options=options)
+            with _no_clone_of_store(whole):
+                return dist.distributed_c10d.shrink_group(ranks, group, pg_options=options)
         except (PeerLostError, MismatchError):
             if ranks_to_exclude is not None or time.monotonic() > deadline:
                 raise
