@@ -94,6 +94,22 @@ def test_what_cannot_be_sent_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
         comm.broadcast_object(b"x" * 2000)
 
 
+@pytest.mark.parametrize("value", [lambda: 1, b"x" * 2000])
+def test_an_object_that_the_root_cannot_send_is_an_error_on_all_ranks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: object
+) -> None:
+    monkeypatch.setattr(objects, "MOST_BYTES", 1000)
+
+    def body(comm: pccl.Communicator) -> str:
+        with pytest.raises(Exception, match=r"pickle") as raised:
+            comm.broadcast_object(value, 1)
+        comm.barrier()
+        return type(raised.value).__name__ if comm.rank == 1 else str(raised.value)
+
+    told, _, also_told = run_threads(tmp_path, 3, body)
+    assert told == also_told == "rank 1, the root, cannot pickle its object: its own error says why"
+
+
 @pytest.mark.parametrize("name", ["recv_object", "broadcast_object"])
 def test_the_risk_is_documented(name: str) -> None:
     text = inspect.getdoc(getattr(pccl.Communicator, name)) or ""

@@ -700,9 +700,10 @@ class _Collectives:
         Raises
         ------
         InvalidArgumentError
-            ``root`` is invalid, or the object is too large; nothing was sent.
+            ``root`` is invalid; nothing was sent. The object is too large, or, on ranks other than
+            the root, the root cannot pickle its object; the group remains usable.
         pickle.PicklingError, TypeError, AttributeError
-            pickle does not support the object; nothing was sent.
+            pickle does not support the object, on the root; the group remains usable.
         PeerLostError, TimeoutError, MismatchError, AbortedError
             The operation failed; every later operation of the group raises the same error.
         Exception

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["MOST_BYTES", "broadcast", "receive", "send"]
 
 MOST_BYTES = 1 << 31
+_NO_OBJECT = -1  # in place of the number of bytes, from a root whose object cannot be pickled
 
 # The lock keeps the number and the bytes of an object adjacent if several threads send.
 _sending = threading.Lock()
@@ -56,9 +57,19 @@ def broadcast(
 ) -> Any:
     """Implement ``Communicator.broadcast_object``."""
     is_root = comm.rank == root
-    data = bytearray(_pickled(value)) if is_root else bytearray()
+    data = bytearray()
+    if is_root:
+        try:
+            data = bytearray(_pickled(value))
+        except Exception:
+            comm.broadcast(array.array("q", [_NO_OBJECT]), root, timeout=timeout)
+            raise
     length = array.array("q", [len(data)])
     comm.broadcast(length, root, timeout=timeout)
+    if length[0] == _NO_OBJECT:
+        raise InvalidArgumentError(
+            f"rank {root}, the root, cannot pickle its object: its own error says why"
+        )
     if not is_root:
         data = bytearray(_checked(length[0]))
     comm.broadcast(data, root, timeout=timeout)
