@@ -136,6 +136,20 @@ HOW = {
 }
 
 
+def test_output_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    script = script_of(tmp_path, "print('lost', end='')\n")
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        done = subprocess.run(
+            [*PCCL_RUN, "-n", "2", script],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=PATIENCE,
+        )
+    assert (done.returncode, done.stderr) == (2, "pccl: [Errno 28] No space left on device\n")
+
+
 @pytest.mark.parametrize("how", HOW)
 def test_one_line_names_the_rank_that_failed(tmp_path: Path, how: str) -> None:
     script = script_of(

@@ -116,6 +116,11 @@ class RankProcesses:
         """Return the process id of a rank."""
         return self._processes[rank].pid
 
+    def require_output(self) -> None:
+        """Raise the error after which stdout or stderr was no longer writable, if there is one."""
+        if self._output.fault is not None:
+            raise self._output.fault
+
     def wait(self, seconds: float, is_enough: Callable[[End], bool] = lambda _: False) -> bool:
         """Wait until all processes have ended, or ``is_enough`` returns True for an end.
 
@@ -125,8 +130,8 @@ class RankProcesses:
         deadline = time.monotonic() + seconds
         while True:
             enough = [is_enough(end) for end in self._take_ends()]
-            if self._needs_output and self._output.fault is not None:
-                raise self._output.fault
+            if self._needs_output:
+                self.require_output()
             if any(enough) or not self.running:
                 return True
             left = deadline - time.monotonic()

@@ -47,13 +47,15 @@ def run_script(
                 code, report = wait(started, grace)
             except _Interrupted as interruption:
                 code, report = _pass_on(interruption.number, started, grace)
+        started.require_output()
     except _Interrupted as again:
         code = 128 + again.number
     except BrokenPipeError:  # as of `pccl run ... | head`
         _drop_output()
         code = 128 + signal.SIGPIPE
-    if report:
-        _report(report)
+    finally:
+        if report:
+            _report(report)
     return code
 
 
