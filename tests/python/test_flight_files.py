@@ -171,6 +171,14 @@ def test_names_of_files_change_no_terminal(tmp_path: Path) -> None:
     assert "\x1b" not in error
 
 
+def test_names_of_groups_change_no_terminal(tmp_path: Path) -> None:
+    record = json.loads(json.dumps(RECORD))
+    record["groups"][0]["name"] = "tp\x1b[31m\u202e"
+    path = tmp_path / "record.json"
+    path.write_text(json.dumps(record))
+    assert r"Group tp\x1b[31m\u202e of 2 ranks" in debug(path).stdout
+
+
 def test_bytes_and_files_that_are_not_there(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_bytes(b"\xff\xfe\x00\x80")
     assert "is no flight record: it is not JSON" in debug(tmp_path / "a.json").stderr

@@ -53,5 +53,5 @@ def debug(
         names = [*map(str, files)]
         terminal.print_json({"files": names, "groups": groups, "sessions": sessions})
         return
-    for paragraph in [*groups, *sessions]:
+    for paragraph in map(terminal.printable, [*groups, *sessions]):
         print(textwrap.fill(paragraph, width=terminal.width(), subsequent_indent="  "))

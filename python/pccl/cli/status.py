@@ -111,7 +111,7 @@ def _as_json(job: job_status.Job) -> dict[str, object]:
 
 
 def _print(job: job_status.Job) -> None:
-    for paragraph in job.explain():
+    for paragraph in map(terminal.printable, job.explain()):
         print(textwrap.fill(paragraph, width=terminal.width(), subsequent_indent="  "))
     if not any(process.seats for process in job.processes):
         print("No process is in a group.")
@@ -120,7 +120,7 @@ def _print(job: job_status.Job) -> None:
     for group in job.groups():
         _print_group(group)
     for silent in job.unheard:
-        print(f"{silent.name} does not answer: {silent.reason}")
+        print(terminal.printable(f"{silent.name} does not answer: {silent.reason}"))
 
 
 def _print_group(seats: list[tuple[job_status.Seat, job_status.Process]]) -> None:
@@ -135,14 +135,16 @@ def _print_group(seats: list[tuple[job_status.Seat, job_status.Process]]) -> Non
         )
         for seat, process in seats
     ]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    cells = [[terminal.printable(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     first = seats[0][0]
-    print(f"group {first.group}, {'GPUs' if first.device == 'cuda' else 'host memory'}")
-    for row in rows:
+    place = "GPUs" if first.device == "cuda" else "host memory"
+    print(f"group {terminal.printable(first.group)}, {place}")
+    for row in cells:
         print("  ".join(f"{cell:<{wide}}" for cell, wide in zip(row, widths, strict=True)).rstrip())
     for seat, _ in seats:
         if seat.broken:
-            print(f"rank {seat.rank} has left the group: {seat.broken}")
+            print(terminal.printable(f"rank {seat.rank} has left the group: {seat.broken}"))
     print()
 
 

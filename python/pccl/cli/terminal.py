@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["complain", "examples", "print_json", "progress", "width"]
+__all__ = ["complain", "examples", "print_json", "printable", "progress", "width"]
 
 
 def examples(*lines: str) -> str:
@@ -22,8 +22,12 @@ def examples(*lines: str) -> str:
 
 def complain(message: str) -> None:
     """Print one line on stderr, without characters that change a terminal (of file names)."""
-    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in " ".join(message.split()))
-    print(f"pccl: {shown}", file=sys.stderr)
+    print(f"pccl: {printable(' '.join(message.split()))}", file=sys.stderr)
+
+
+def printable(text: str) -> str:
+    """Return the text with escapes in place of characters that change a terminal."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def print_json(result: object) -> None:
