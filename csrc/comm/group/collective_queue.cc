@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <ranges>
 #include <span>
 #include <utility>
 
@@ -188,9 +189,16 @@ std::shared_ptr<CollectiveOperation> CollectiveQueue::prepare(const Collective& 
     return operation;
 }
 
-bool CollectiveQueue::is_past_deadline() const {
-    return !is_empty() && front().deadline().passed();
+void CollectiveQueue::push(std::shared_ptr<CollectiveOperation> operation) {
+    const Deadline deadline = operation->deadline();
+    for (Queued& ahead : std::views::reverse(collectives_)) {
+        if (ahead.deadline.remaining() <= deadline.remaining()) break;
+        ahead.deadline = deadline;
+    }
+    collectives_.push_back({std::move(operation), deadline});
 }
+
+bool CollectiveQueue::is_past_deadline() const { return !is_empty() && deadline().passed(); }
 
 AwaitedRanks CollectiveQueue::awaited() const {
     return is_empty() ? AwaitedRanks{} : front().awaited();
@@ -199,7 +207,8 @@ AwaitedRanks CollectiveQueue::awaited() const {
 Status CollectiveQueue::progress(bool& moved, runtime::EndedOperations& ended) {
     while (!is_empty()) {
         bool head_moved = false;
-        PCCL_ASSIGN_OR_RETURN(const bool done, collectives_.front()->progress(head_moved));
+        PCCL_ASSIGN_OR_RETURN(const bool done,
+                              collectives_.front().operation->progress(head_moved));
         moved |= head_moved;
         if (!done) return Status::ok();
         moved = true;
@@ -213,7 +222,7 @@ void CollectiveQueue::fail_all(const Status& reason, runtime::EndedOperations& e
 }
 
 void CollectiveQueue::end_front(const Status& status, runtime::EndedOperations& ended) {
-    auto operation = std::move(collectives_.front());
+    auto operation = std::move(collectives_.front().operation);
     collectives_.pop_front();
     operation->finish(status);
     // A synchronous operation has one other reference, that of the caller of Group::run(), which

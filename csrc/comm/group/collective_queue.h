@@ -108,9 +108,7 @@ class CollectiveQueue {
     [[nodiscard]] std::shared_ptr<CollectiveOperation> prepare(const Collective& collective,
                                                                const Decision& decision);
     [[nodiscard]] Timeline& timeline() { return executors_.over_links.timeline(); }
-    void push(std::shared_ptr<CollectiveOperation> operation) {
-        collectives_.push_back(std::move(operation));
-    }
+    void push(std::shared_ptr<CollectiveOperation> operation);
     /// Takes back an operation after a synchronous call; the next call reuses its memory.
     void give_back(std::shared_ptr<CollectiveOperation> operation) {
         spare_ = std::move(operation);
@@ -119,8 +117,13 @@ class CollectiveQueue {
     [[nodiscard]] bool is_empty() const { return collectives_.empty(); }
     [[nodiscard]] std::size_t size() const { return collectives_.size(); }
     /// Returns the first operation. The queue must not be empty.
-    [[nodiscard]] const CollectiveOperation& front() const { return *collectives_.front(); }
-    /// Returns whether the deadline of the first operation has passed.
+    [[nodiscard]] const CollectiveOperation& front() const {
+        return *collectives_.front().operation;
+    }
+    /// Returns the earliest deadline of all operations: none ends before those ahead of it. The
+    /// queue must not be empty.
+    [[nodiscard]] Deadline deadline() const { return collectives_.front().deadline; }
+    /// Returns whether the deadline of an operation has passed.
     [[nodiscard]] bool is_past_deadline() const;
     /// Returns the ranks that the first operation waits for.
     [[nodiscard]] AwaitedRanks awaited() const;
@@ -138,13 +141,18 @@ class CollectiveQueue {
     void fail_all(const Status& reason, runtime::EndedOperations& ended);
 
    private:
+    struct Queued {
+        std::shared_ptr<CollectiveOperation> operation;
+        Deadline deadline;  // the earliest of this operation and those behind it
+    };
+
     std::shared_ptr<CollectiveOperation> take_spare();
     void end_front(const Status& status, runtime::EndedOperations& ended);
 
     std::atomic<std::uint64_t> sequence_{0};
     std::uint32_t generation_ = 0;
     abi::CollectiveHeader latest_{};
-    std::deque<std::shared_ptr<CollectiveOperation>> collectives_;
+    std::deque<Queued> collectives_;
     std::shared_ptr<CollectiveOperation> spare_;
     Executors executors_;
     const std::uint32_t flight_group_;

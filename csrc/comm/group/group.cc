@@ -271,7 +271,7 @@ std::optional<Stall> Group::stall() const {
                  .sequence = front.sequence(),
                  .header = front.header(),
                  .awaited = front.awaited(),
-                 .deadline = front.deadline()};
+                 .deadline = collectives_.deadline()};
 }
 
 bool Group::uses_links() const {

@@ -297,18 +297,18 @@ Status Mailbox::expire(EndedOperations& ended) {
                    to_string(message.awaited())),
             message.envelope().peer);
     };
-    std::erase_if(receives_, [&](const MessagePtr& receive) {
-        if (!is_past_deadline(*receive)) return false;
-        end(receive, timed_out(*receive), kNoRank, ended);
+    const auto has_expired = [&](const MessagePtr& message) {
+        if (!is_past_deadline(*message)) return false;
+        end(message, timed_out(*message), kNoRank, ended);
         return true;
-    });
+    };
+    std::erase_if(receives_, has_expired);
     for (const MessageSource& source : sources_)
         if (source.into && is_past_deadline(*source.into)) return timed_out(*source.into);
     for (auto& queue : outgoing_) {
-        if (queue.empty() || !is_past_deadline(*queue.front())) continue;
-        if (queue.front()->is_under_way()) return timed_out(*queue.front());
-        end(queue.front(), timed_out(*queue.front()), kNoRank, ended);
-        queue.pop_front();
+        const bool is_under_way = !queue.empty() && queue.front()->is_under_way();
+        if (is_under_way && is_past_deadline(*queue.front())) return timed_out(*queue.front());
+        std::erase_if(queue, has_expired);
     }
     return Status::ok();
 }
