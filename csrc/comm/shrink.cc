@@ -64,6 +64,14 @@ std::string last_word(const Shrinking& shrinking) {
     return RankStatus{.broken = why, .shrinking = shrinking}.serialise();
 }
 
+/// Returns why this rank cannot query a silent one: it lacks descriptors or memory. The silent
+/// rank may then be there.
+Status own_shortage(const PeerSurvey& survey, Rank silent) {
+    const auto answer = survey.query(silent, Deadline::after(kAnswerTimeout));
+    return answer.status().code() == StatusCode::kResourceExhausted ? answer.status()
+                                                                    : Status::ok();
+}
+
 /// Returns whether another list of ranks may help.
 bool is_about_others(const Status& status) {
     return status.code() == StatusCode::kPeerLost || status.code() == StatusCode::kMismatch;
@@ -149,6 +157,9 @@ Result<std::vector<Rank>> CommunicatorImpl::missing() const {
                !last.passed())
             peer =
                 group_->diagnosis().survey().query_with_last_sign(peer.rank, last.within(kSurvey));
+    for (const SurveyedPeer& peer : peers)
+        if (peer.state == SurveyedPeer::Liveness::kSilent)
+            PCCL_TRY(own_shortage(group_->diagnosis().survey(), peer.rank));
     const std::vector<Rank> renounced = group_->diagnosis().report().shrinking().renounced();
     std::set<Rank> missing(renounced.begin(), renounced.end());
     for (const SurveyedPeer& peer : peers) {

@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
+import resource
 import signal
 import threading
 import time
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -21,6 +23,9 @@ import torch.distributed as dist
 from faults import network
 from support.launch import die_with_parent, new_store, not_on_gloo, run_ranks
 from support.stopped import await_stopped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 pytestmark = [pytest.mark.multiproc, not_on_gloo("has no such thing")]
 
@@ -278,6 +283,37 @@ def wrong_shrink(rank: int, world_size: int) -> list[float]:
 
 def test_a_refused_shrink_leaves_the_group_usable() -> None:
     assert run_ranks(wrong_shrink, 2) == [[2.0, 2.0]] * 2
+
+
+@contextlib.contextmanager
+def no_descriptors() -> Iterator[None]:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, before[1]))
+    held = []
+    try:
+        with contextlib.suppress(OSError):
+            while True:
+                held.append(os.open(os.devnull, os.O_RDONLY))
+        yield
+    finally:
+        for each in held:
+            os.close(each)
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def shrinks_without_descriptors(rank: int, world_size: int) -> None:
+    import pccl
+
+    comm = pccl.Communicator(rank=rank, world_size=world_size, rendezvous=new_store(), timeout=20.0)
+    comm.barrier()
+    if rank == 0:
+        with no_descriptors(), pytest.raises(pccl.ResourceExhaustedError, match="Too many open"):
+            comm.shrink()
+    comm.barrier()
+
+
+def test_a_rank_without_descriptors_excludes_nobody() -> None:
+    run_ranks(shrinks_without_descriptors, 2, environment=PATIENCE)
 
 
 def loses_the_rank_with_the_store(rank: int, ranks: int, store: dist.Store) -> float:
