@@ -24,6 +24,7 @@ namespace {
 constexpr std::size_t kLongestName = 256;
 constexpr std::size_t kLongestPath = 4096;
 constexpr std::size_t kLongestShown = 64;
+constexpr int kMostHelpers = 31;
 constexpr std::string_view kPrefix = "PCCL_";
 constexpr std::array<std::string_view, 6> kLevels = {"trace",   "debug", "info",
                                                      "warning", "error", "off"};
@@ -248,6 +249,10 @@ Config parse_config(const Lookup& lookup, std::vector<std::string>& warnings) {
     parser.path("PCCL_FLIGHT_DIR", config.flight_dir);
     if (const auto sockets = parser.number("PCCL_TCP_SOCKETS", 1, kMostSockets))
         config.tcp_sockets = static_cast<int>(*sockets);
+    if (const auto threads = parser.number("PCCL_COPY_THREADS", 0, kMostHelpers))
+        config.copy_threads = static_cast<int>(*threads);
+    if (const auto threads = parser.number("PCCL_TCP_THREADS", 0, kMostHelpers))
+        config.tcp_threads = static_cast<int>(*threads);
     if (const auto bytes = parser.number("PCCL_SHM_RING_BYTES", kLeastRing, kMostRing, true))
         config.shm_ring_bytes = static_cast<std::size_t>(*bytes);
     parser.time("PCCL_CONNECT_TIMEOUT_MS", kLeastConnectTimeout, config.connect_timeout);

@@ -10,11 +10,13 @@ namespace {
 
 using transport::TransportFlags;
 
-constexpr std::uint16_t kMagic = 0xE9D6;
+constexpr std::uint16_t kMagic = 0xE9D7;
 constexpr std::size_t kLongestHost = 256;
 constexpr std::uint32_t kMostRanks = 1U << 24;
 constexpr std::size_t kLongestBusId = 32;
 constexpr std::int64_t kMostNuma = 4096;
+constexpr std::uint32_t kMostCores = 1U << 16;
+constexpr std::uint32_t kMostThreads = 1U << 8;
 
 Status bounded(ByteReader& in, std::string_view field, std::uint32_t limit, int& value) {
     std::uint32_t raw = 0;
@@ -56,6 +58,10 @@ Status read_endpoint(ByteReader& in, Endpoint& endpoint) {
     PCCL_TRY(in.text(endpoint.machine, kLongestHost));
     PCCL_TRY(read_numa(in, endpoint.numa));
     PCCL_TRY(in.text(endpoint.gpu, kLongestBusId));
+    PCCL_TRY(bounded(in, "the number of cores", kMostCores, endpoint.cores));
+    PCCL_TRY(in.u64(endpoint.core_set));
+    PCCL_TRY(bounded(in, "the number of threads", kMostThreads, endpoint.tcp_threads));
+    --endpoint.tcp_threads;
     PCCL_TRY(in.u64(endpoint.capsules));
     PCCL_TRY(in.u64(endpoint.nonce));
     return in.finish();
@@ -80,6 +86,9 @@ std::string Endpoint::serialise() const {
     out.text(machine);
     out.i64(numa);
     out.text(gpu);
+    out.u32(static_cast<std::uint32_t>(cores));
+    out.u64(core_set);
+    out.u32(static_cast<std::uint32_t>(tcp_threads + 1));
     out.u64(capsules);
     out.u64(nonce);
     return out.take();

@@ -23,6 +23,9 @@ struct PCCL_API Endpoint {
     std::string machine;         // equal on all ranks of a host, and unique to it
     int numa = -1;               // NUMA node of its allowed cores; -1: several, or unknown
     std::string gpu;             // bus id of its GPU; empty: none, or unknown
+    int cores = 1;               // that the process may use, or that its CPU quota allows
+    std::uint64_t core_set = 0;  // digest: ranks of a host with equal digests share these cores
+    int tcp_threads = -1;        // PCCL_TCP_THREADS; -1: not set
     std::uint64_t capsules = 0;  // digest of the capsules that it was given; 0: none
     std::uint64_t nonce = 0;     // random for one exchange_roster(), to identify the answer to it
 

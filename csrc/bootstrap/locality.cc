@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -210,6 +211,22 @@ std::string why_memory_is_apart(const Roster& roster) {
 int ranks_beside(const Roster& roster, Rank rank) {
     const std::string& machine = roster.endpoints[static_cast<std::size_t>(rank)].machine;
     return static_cast<int>(std::ranges::count(roster.endpoints, machine, &Endpoint::machine));
+}
+
+int core_share(const Roster& roster, Rank rank) {
+    const Endpoint& own = roster.endpoints[static_cast<std::size_t>(rank)];
+    const auto sharers = std::ranges::count_if(roster.endpoints, [&](const Endpoint& other) {
+        return other.machine == own.machine && other.core_set == own.core_set;
+    });
+    return std::max(own.cores / static_cast<int>(sharers), 1);
+}
+
+int least_threads(const Roster& roster) {
+    int least = std::numeric_limits<int>::max();
+    for (const Endpoint& endpoint : roster.endpoints)
+        least = std::min(least, endpoint.tcp_threads >= 0 ? endpoint.tcp_threads + 1
+                                                          : core_share(roster, endpoint.rank));
+    return least;
 }
 
 std::vector<std::vector<Rank>> ranks_by_host(const Roster& roster) {

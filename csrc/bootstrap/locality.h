@@ -48,6 +48,13 @@ struct Locality {
 /// Returns how many ranks run on the host of `rank`, including itself.
 [[nodiscard]] int ranks_beside(const Roster& roster, Rank rank);
 
+/// Returns how many cores a rank may use if the ranks of its host share equally those that they
+/// have in common; at least 1.
+[[nodiscard]] int core_share(const Roster& roster, Rank rank);
+/// Returns the minimum over all ranks of the threads that each may run: of its setting where that
+/// is set, of core_share() otherwise.
+[[nodiscard]] int least_threads(const Roster& roster);
+
 /// Returns the ranks of each host, in the order of their first ranks.
 [[nodiscard]] std::vector<std::vector<Rank>> ranks_by_host(const Roster& roster);
 

@@ -16,6 +16,7 @@ struct Awaited {
 
     Rank rank = kNoRank;   // kNoRank: any rank
     Act act = Act::kSend;  // the awaited action of that rank
+    bool operator==(const Awaited&) const = default;
 };
 
 using AwaitedRanks = std::vector<Awaited>;

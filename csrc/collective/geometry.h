@@ -32,10 +32,13 @@ constexpr std::size_t chunk_grain(std::size_t element_bytes) {
 }
 
 struct Cut {
+    static constexpr std::size_t kMostStrands = 8;
+
     std::size_t window = 1;  // elements of a block in one round, an equal share for each chunk
     int chunks = 1;          // number of chunks in a block
     std::size_t grain = 1;   // chunk lengths are multiples of this number of elements
-    std::size_t windows_at_once = 1;  // maximum in flight
+    std::size_t windows_at_once = 1;  // maximum in flight on a strand
+    std::size_t strands = 1;  // executors that take windows in turn, each with links of its own
 
     /// Returns the elements of every chunk but the last ones.
     [[nodiscard]] std::size_t chunk_length(std::size_t block_count) const {

@@ -24,8 +24,8 @@
 #include "csrc/collective/arithmetic/accumulator.h"
 #include "csrc/collective/awaited.h"
 #include "csrc/collective/collective.h"
-#include "csrc/comm/links/link_executor.h"
 #include "csrc/comm/links/link_table.h"
+#include "csrc/comm/links/strands.h"
 #include "csrc/comm/selection/decision.h"
 #include "csrc/comm/shm/shm_executor.h"
 #include "csrc/runtime/ended_operations.h"
@@ -36,7 +36,7 @@ namespace pccl::comm {
 /// Executors that run the collectives of a group, one at a time. They are created once, with the
 /// memory that they need.
 struct Executors {
-    LinkExecutor over_links;
+    Strands over_links;
     std::optional<ShmExecutor> over_shm;  // for a group that has a segment
 };
 
@@ -99,10 +99,13 @@ class CollectiveQueue {
     /// Uses the `links` of the group, which must outlive it. The flight recorder lists its
     /// operations under `flight_group`.
     CollectiveQueue(LinkTable& links, std::uint32_t flight_group)
-        : executors_{.over_links = LinkExecutor(links), .over_shm = {}},
-          flight_group_(flight_group) {}
+        : executors_{.over_links = Strands(links), .over_shm = {}}, flight_group_(flight_group) {}
     /// Sets the group's shared-memory segment, which must outlive the queue. Call it at most once.
-    void use(ShmSegment& segment) { executors_.over_shm.emplace(segment); }
+    void use(ShmSegment& segment, int helpers) { executors_.over_shm.emplace(segment, helpers); }
+    /// Lets up to `helpers` threads take part in long calls over links.
+    void use_helpers(int helpers) {
+        executors_.over_links.use_helpers(helpers, sys::usable_cores());
+    }
 
     /// Returns the next collective of the group, which is not in the queue yet.
     [[nodiscard]] std::shared_ptr<CollectiveOperation> prepare(const Collective& collective,

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "csrc/comm/group/group.h"
 
+#include <algorithm>
 #include <atomic>
+#include <optional>
 #include <utility>
 
+#include "csrc/base/config.h"
 #include "csrc/base/log/log.h"
 #include "csrc/base/text/text.h"
 #include "csrc/base/threads/now_and_then.h"
@@ -23,6 +26,17 @@ void warn_of_memory_apart(const bootstrap::Roster& roster, Rank self, const std:
     const bool is_loud = !is_logged.exchange(true) && self == 0;
     log(is_loud ? LogLevel::kWarning : LogLevel::kInfo, "group ", group, ": ", why,
         "; TCP is used between them");
+}
+
+/// Returns the maximum number of helper threads of this rank: `wanted`, if it is set, or else those
+/// of its share of the cores. Other groups may have more ranks of the job on this host, as `crowd`
+/// shows.
+int most_helpers(std::optional<int> wanted, const bootstrap::Roster& roster, Rank self,
+                 const transport::Crowd& crowd) {
+    if (wanted) return *wanted;
+    const int beside = bootstrap::ranks_beside(roster, self);
+    const int all = std::max(static_cast<int>(crowd.processes), beside);
+    return std::max(bootstrap::core_share(roster, self) * beside / all - 1, 0);
 }
 
 }  // namespace
@@ -67,7 +81,12 @@ Status Group::connect(const bootstrap::Roster& roster,
         std::chrono::duration<double>(preferences.costs.wake.seconds)));
     warn_of_memory_apart(roster, rank(), name());
     PCCL_TRY(diagnosis_.timeout_cause(peers_.connect(roster, std::move(vote), deadline)));
-    if (ShmSegment* const segment = peers_.segment()) collectives_.use(*segment);
+    const auto helpers = [&](const std::optional<int>& wanted) {
+        return most_helpers(wanted, roster, rank(), waiter_->crowd());
+    };
+    if (ShmSegment* const segment = peers_.segment())
+        collectives_.use(*segment, helpers(process_config().copy_threads));
+    collectives_.use_helpers(helpers(process_config().tcp_threads));
     selector_.emplace(bootstrap::without(peers_.directory().forbidden(), roster),
                       Selector::GroupPlace{rank(), peers_.segment(), std::move(layout)},
                       preferences);

@@ -7,12 +7,15 @@
 #include <utility>
 
 #include "csrc/base/config.h"
+#include "csrc/base/text/digest.h"
 #include "csrc/base/text/text.h"
 #include "csrc/bootstrap/locality.h"
 #include "csrc/capsule/capsule_file.h"
 #include "csrc/collective/algorithm_list.h"
 #include "csrc/comm/phase/phase_network.h"
 #include "csrc/runtime/runtime.h"
+#include "csrc/sys/cgroup.h"
+#include "csrc/sys/host.h"
 #include "csrc/sys/socket/route.h"
 
 namespace pccl::comm {
@@ -66,6 +69,21 @@ Status use_this_process(CommunicatorImplOptions& options) {
     return Status::ok();
 }
 
+namespace {
+
+/// Publishes the cores of this process, and its setting for threads.
+void add_cores(bootstrap::Endpoint& endpoint) {
+    const sys::CoreSet cores = sys::usable_cores();
+    const double usable = std::min(static_cast<double>(cores.count()), sys::cpu_quota());
+    endpoint.cores = std::max(static_cast<int>(usable), 1);
+    Digest set;
+    set.add(cores.to_string());
+    endpoint.core_set = set.value();
+    endpoint.tcp_threads = process_config().tcp_threads.value_or(-1);
+}
+
+}  // namespace
+
 bootstrap::Endpoint endpoint_of(const runtime::Runtime& runtime,
                                 const CommunicatorImplOptions& options) {
     bootstrap::Endpoint endpoint;
@@ -75,6 +93,7 @@ bootstrap::Endpoint endpoint_of(const runtime::Runtime& runtime,
     endpoint.numa = options.locality->numa;
     endpoint.gpu = options.gpu;
     endpoint.pid = ::getpid();
+    add_cores(endpoint);
     endpoint.address.control = runtime.control().address();
     for (const auto& transport : runtime.transports()) {
         if (!options.transports.has(transport->kind())) continue;

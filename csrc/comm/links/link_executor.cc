@@ -22,7 +22,9 @@ void LinkExecutor::start(std::shared_ptr<const LinkProgram> program, const Cut& 
     is_timed_ = timeline_.is_on();
     if (is_timed_) clock_.refresh();
     const std::size_t count = longest(collective);
-    rounds_ = cut_.rounds(count);
+    const std::size_t windows = cut_.rounds(count);
+    is_windowed_ = windows > 1;
+    rounds_ = windows > strand_ ? (windows - strand_ - 1) / cut_.strands + 1 : 0;
     scratch_count_ = collective.outputs.size() == 1 ? collective.outputs.front().count : count;
     // If blocks differ in length, each scratch chunk has room for a chunk of the longest one.
     scratch_stride_ = std::min(cut_.piece_length(), cut_.chunk_length(count)) * element_bytes_;
@@ -182,7 +184,7 @@ TimedStep LinkExecutor::timed(const LaneCursor& lane, const LinkStep& step, Time
             .moved = lane.moved,
             .end = end,
             .sequence = header_.sequence,
-            .window = static_cast<std::uint32_t>(lane.round),
+            .window = static_cast<std::uint32_t>(window_of(lane.round)),
             .lane = static_cast<std::int32_t>(static_cast<std::size_t>(&lane - lanes_.data()) /
                                               windows_at_once_),
             .step = static_cast<std::int32_t>(lane.step),

@@ -11,6 +11,10 @@
 // independently, unless the program uses scratch: then all lanes of this rank must finish a window
 // before one of them starts the next but one, which uses the same scratch.
 //
+// A strand is an executor that shares the windows of a program with others: it runs each n-th
+// window of n strands over links of its own. Threads can thus progress strands concurrently, if the
+// table of links is thread-safe.
+//
 // If the cut requires it, each lane alternates between two windows in flight: a step of the later
 // one starts once the same step of the earlier one is done. A rank that waits for a peer in one
 // window thus continues in the other, and a link that only one step uses keeps their messages in
@@ -43,12 +47,11 @@ class LinkExecutor {
     /// Maximum number of windows in flight if each has scratch.
     static constexpr std::size_t kScratches = 2;
 
-    /// Keeps a reference to `links`, which must outlive it.
-    explicit LinkExecutor(LinkTable& links) : links_(links) {}
+    /// Keeps references to `links` and `timeline`, which must outlive it. A timeline that is on
+    /// records the steps of programs that start from then on.
+    LinkExecutor(LinkTable& links, Timeline& timeline, std::size_t strand = 0)
+        : links_(links), timeline_(timeline), strand_(strand) {}
 
-    /// Returns the timeline, which records the steps of programs that start from now on. It is off
-    /// by default.
-    [[nodiscard]] Timeline& timeline() { return timeline_; }
     /// Starts a program. `collective` and its blocks must stay valid until it is done. An average
     /// yields the sum. The blocks of a reduction hold partial results of `accumulator`.
     void start(std::shared_ptr<const LinkProgram> program, const Cut& cut,
@@ -111,6 +114,14 @@ class LinkExecutor {
                                   TimePoint end) const;
     void begin_step(LaneCursor& lane, const LinkStep& step);
     void next_step(LaneCursor& lane, std::size_t index);
+    /// Returns the window of the data that round `round` of this strand moves.
+    [[nodiscard]] std::size_t window_of(std::size_t round) const {
+        return round * cut_.strands + strand_;
+    }
+    /// Returns the port of this strand for a port of the program.
+    [[nodiscard]] schedule::PeerPort port_of(const schedule::PeerPort& where) const {
+        return {where.peer, where.channel + static_cast<ChannelId>(strand_) * kStrandChannels};
+    }
     [[nodiscard]] const std::vector<LinkStep>& steps_of(std::size_t index) const {
         return program_->lanes[index / windows_at_once_];
     }
@@ -161,7 +172,12 @@ class LinkExecutor {
     [[nodiscard]] transport::MutableBytes target(LaneCursor& lane, const LinkStep& step);
     Result<bool> flush_links();
 
+    /// Distance between the channels of strands, above all channels of a program.
+    static constexpr ChannelId kStrandChannels = 1 << 16;
+
     LinkTable& links_;
+    Timeline& timeline_;
+    const std::size_t strand_;
     std::shared_ptr<const LinkProgram> program_;
     const Collective* collective_ = nullptr;
     std::size_t element_bytes_ = 1;
@@ -173,7 +189,8 @@ class LinkExecutor {
     std::vector<OpenPort<transport::RecvLink>> receive_ports_;
     std::vector<std::byte> scratch_;
     std::array<transport::Bytes, kMostPieces> pieces_{};  // result of outgoing()
-    std::size_t rounds_ = 0;
+    std::size_t rounds_ = 0;                              // windows of this strand
+    bool is_windowed_ = false;                            // there are several windows
     std::size_t windows_at_once_ = 1;
     std::size_t scratch_stride_ = 0;  // bytes
     /// Elements of the block whose chunks scratch memory holds: the only output block, or the
@@ -184,9 +201,8 @@ class LinkExecutor {
     std::size_t lanes_through_ = 0;  // number of lanes that have finished it
     std::size_t lanes_done_ = 0;
     bool others_first_ = false;  // a lane has received; the other lanes poll next
-    Timeline timeline_;
-    bool is_timed_ = false;  // whether this run is recorded
-    TickClock clock_;        // refreshed for each recorded run
+    bool is_timed_ = false;      // whether this run is recorded
+    TickClock clock_;            // refreshed for each recorded run
 };
 
 }  // namespace pccl::comm

@@ -27,7 +27,7 @@ std::size_t LinkExecutor::length(const LinkStep& step, std::size_t round) const 
 
 int LinkExecutor::adjoining(const Slice& slice, int chunk) const {
     // Scratch has chunks at fixed strides; a round covers a part of each chunk.
-    if (slice.buffer == Buffer::kScratch || rounds_ > 1) return 1;
+    if (slice.buffer == Buffer::kScratch || is_windowed_) return 1;
     const int first = slice.offset + chunk;
     const int end_of_block = (first / cut_.chunks + 1) * cut_.chunks;
     return std::min(slice.offset + slice.count, end_of_block) - first;
@@ -39,7 +39,7 @@ MutableBytes LinkExecutor::scratch_at(const LinkStep& step, int chunk, std::size
         step.blocks.empty()
             ? scratch_count_
             : known_blocks(*collective_)[static_cast<std::size_t>(step.blocks[number])].count;
-    const ElementRange extent = cut_.extent(count, round, chunk % cut_.chunks);
+    const ElementRange extent = cut_.extent(count, window_of(round), chunk % cut_.chunks);
     auto* const base =
         const_cast<std::byte*>(scratch_.data()) + round % kScratches * scratch_bytes_;
     return {base + static_cast<std::size_t>(chunk) * scratch_stride_,
@@ -55,8 +55,8 @@ MutableBytes LinkExecutor::chunks_at(const LinkStep& step, const Slices& slices,
         slice.buffer == Buffer::kInput ? collective_->inputs : collective_->outputs;
     const Block& memory = blocks[static_cast<std::size_t>(first / cut_.chunks)];
     const int last = first + adjoining(slice, at.chunk) - 1;
-    const ElementRange from = cut_.extent(memory.count, round, first % cut_.chunks);
-    const ElementRange to = cut_.extent(memory.count, round, last % cut_.chunks);
+    const ElementRange from = cut_.extent(memory.count, window_of(round), first % cut_.chunks);
+    const ElementRange to = cut_.extent(memory.count, window_of(round), last % cut_.chunks);
     return {memory.data + from.begin * element_bytes_,
             (to.begin + to.count - from.begin) * element_bytes_};
 }
@@ -231,7 +231,7 @@ Result<bool> LinkExecutor::open_send(OpenPort<transport::SendLink>& port,
                                      const schedule::PeerPort& where) {
     if (port.is_open()) return true;
     if (port.link == nullptr) {
-        PCCL_ASSIGN_OR_RETURN(port.link, links_.send_link(where));
+        PCCL_ASSIGN_OR_RETURN(port.link, links_.send_link(port_of(where)));
         if (port.link == nullptr) return false;
         port.header = header_for(collective_->inputs, where.peer);
     }
@@ -246,7 +246,7 @@ Result<bool> LinkExecutor::open_send(OpenPort<transport::SendLink>& port,
 Result<bool> LinkExecutor::open_receive(OpenPort<transport::RecvLink>& port,
                                         const schedule::PeerPort& where, bool& moved) {
     if (port.is_open()) return true;
-    if (port.link == nullptr) port.link = links_.receive_link(where);
+    if (port.link == nullptr) port.link = links_.receive_link(port_of(where));
     if (port.link == nullptr) return false;
     const auto header = std::as_writable_bytes(std::span(&port.header, 1));
     PCCL_ASSIGN_OR_RETURN(

@@ -2,13 +2,16 @@
 #include "csrc/comm/selection/selector.h"
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 #include <ranges>
 #include <span>
 #include <utility>
 
 #include "csrc/base/assert.h"
+#include "csrc/base/ids.h"
 #include "csrc/base/text/text.h"
+#include "csrc/bootstrap/locality.h"
 #include "csrc/collective/algorithm_list.h"
 #include "csrc/collective/geometry.h"
 
@@ -35,6 +38,9 @@ double part_worth(ShmAlgorithm algorithm, CollectiveKind kind) {
 
 // Algorithms within this factor count as equally fast, because predictions are not more exact.
 constexpr double kAlike = 1.1;
+
+// Bytes of a chunk on a strand that are worth its links and a thread.
+constexpr std::size_t kLeastOnStrand = 256 * kKiB;
 
 // Maximum number of cached decisions, some hundred bytes each.
 constexpr std::size_t kMostKept = 1024;
@@ -133,10 +139,14 @@ std::size_t block_bytes(CollectiveKind kind, std::size_t bytes, int ranks) {
 
 Selector::Selector(const bootstrap::Roster& roster, const GroupPlace& place,
                    const SelectionPreferences& preferences)
-    : Selector(place.rank, setting_of(roster, place, preferences.costs), preferences) {}
+    : Selector(place.rank, setting_of(roster, place, preferences.costs), preferences,
+               bootstrap::least_threads(roster)) {}
 
-Selector::Selector(Rank rank, costs::Predictor::Setting setting, SelectionPreferences preferences)
+Selector::Selector(Rank rank, costs::Predictor::Setting setting, SelectionPreferences preferences,
+                   int threads)
     : rank_(rank),
+      most_strands_(std::bit_floor(
+          std::clamp<std::size_t>(static_cast<std::size_t>(threads), 1, Cut::kMostStrands))),
       preferences_(std::move(preferences)),
       predictor_(std::move(setting), preferences_.catalogue, preferences_.costs) {}
 
@@ -279,13 +289,29 @@ Result<Decision> Selector::decide_on_links(const Signature& call, const Predicti
     Cut& cut = decision.cut;
     cut.grain = std::min(chunk_grain(element_bytes), most);
     cut.chunks = shape.chunks;
-    cut.window = most / cut.grain * cut.grain * static_cast<std::size_t>(shape.chunks);
-    cut.window = cut.even_window(call.count);
+    cut_windows(cut, call.count, most, element_bytes);
     // Between hosts ranks drift apart. On one host all windows use the same cores.
     cut.windows_at_once = layout().is_on_one_host() ? 1 : 2;
     decision.header.schedule = source.tag();
     decision.header.window = static_cast<std::uint32_t>(cut.window);
     return decision;
+}
+
+void Selector::cut_windows(Cut& cut, std::size_t count, std::size_t most,
+                           std::size_t element_bytes) const {
+    const auto chunks = static_cast<std::size_t>(cut.chunks);
+    cut.window = most / cut.grain * cut.grain * chunks;
+    const std::size_t length = cut.chunk_length(count);
+    const std::size_t strands = length * element_bytes / kLeastOnStrand;
+    cut.strands = std::bit_floor(std::clamp<std::size_t>(strands, 1, most_strands_));
+    if (cut.strands > 1) {
+        // Each strand gets as many windows.
+        const std::size_t rounds =
+            (cut.rounds(count) + cut.strands - 1) / cut.strands * cut.strands;
+        const std::size_t piece = (length + rounds - 1) / rounds;
+        cut.window = std::min(cut.window, (piece + cut.grain - 1) / cut.grain * cut.grain * chunks);
+    }
+    cut.window = cut.even_window(count);
 }
 
 Result<std::shared_ptr<const LinkProgram>> Selector::program(const SourcePtr& source,

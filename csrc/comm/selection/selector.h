@@ -56,7 +56,9 @@ class Selector {
     };
     Selector(const bootstrap::Roster& roster, const GroupPlace& place,
              const SelectionPreferences& preferences);
-    Selector(Rank rank, costs::Predictor::Setting setting, SelectionPreferences preferences);
+    /// `threads`: those that every rank may run.
+    Selector(Rank rank, costs::Predictor::Setting setting, SelectionPreferences preferences,
+             int threads = 1);
 
     /// Returns a decision that is valid until the next call. kInvalidArgument names a requested
     /// algorithm that does not fit.
@@ -118,7 +120,13 @@ class Selector {
     [[nodiscard]] std::string_view wanted_for(CollectiveKind kind,
                                               std::string_view by_call = {}) const;
 
+    /// Cuts blocks of `count` elements into windows of at most `most` elements of each chunk, and
+    /// these into strands where the blocks are long.
+    void cut_windows(Cut& cut, std::size_t count, std::size_t most,
+                     std::size_t element_bytes) const;
+
     const Rank rank_;
+    const std::size_t most_strands_;
     SelectionPreferences preferences_;
     costs::Predictor predictor_;
     /// Key: the call and the algorithm that it requests itself.

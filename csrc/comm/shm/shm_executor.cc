@@ -11,6 +11,9 @@
 namespace pccl::comm {
 namespace {
 
+// Where helpers divide a copy: whole pages of other ranks' memory are read at once.
+constexpr std::size_t kCopyGrain = 4096;
+
 /// Returns the index of a reader's part in a giver's slot, which contains no part for the giver
 /// itself.
 Rank part_for(Rank reader, Rank giver) { return reader < giver ? reader : reader - 1; }
@@ -18,6 +21,12 @@ Rank part_for(Rank reader, Rank giver) { return reader < giver ? reader : reader
 std::size_t quotient_up(std::size_t count, std::size_t unit) { return (count + unit - 1) / unit; }
 
 }  // namespace
+
+ShmExecutor::ShmExecutor(ShmSegment& segment, int helpers)
+    : segment_(segment),
+      reads_(helpers, sys::usable_cores()),
+      copies_(helpers, sys::usable_cores()),
+      reductions_(helpers, sys::usable_cores()) {}
 
 void ShmExecutor::start(const ShmPlan& plan, const abi::CollectiveHeader& header,
                         const Collective& collective) {
@@ -179,12 +188,16 @@ Status ShmExecutor::check(Rank source) const {
     return compare(ours, theirs, {segment_.self(), source});
 }
 
-Status ShmExecutor::copy_from(Rank giver) const {
+Status ShmExecutor::copy_from(Rank giver) {
     const std::span<std::byte> to = incoming(giver);
     if (to.empty()) return Status::ok();
-    if (goes_directly(to.size()))
-        return segment_.read_directly(giver, segment_.piece(giver, now(), segment_.self()).address,
-                                      to);
+    if (goes_directly(to.size())) {
+        const std::uint64_t from = segment_.piece(giver, now(), segment_.self()).address;
+        return reads_.run(to.size(), kCopyGrain, [&](const sys::ParallelWork::Part& part) {
+            return segment_.read_directly(giver, from + part.begin,
+                                          to.subspan(part.begin, part.bytes));
+        });
+    }
     PCCL_ASSIGN_OR_RETURN(const std::byte* const from,
                           segment_.part(giver, now(), own_part(giver), to.size()));
     copy_block(to, from);
@@ -192,7 +205,7 @@ Status ShmExecutor::copy_from(Rank giver) const {
 }
 
 /// Copies a rank's own block to the output, usually while the others' blocks are in flight.
-void ShmExecutor::copy_own() const {
+void ShmExecutor::copy_own() {
     const std::span<const Block> inputs = collective_->inputs;
     const std::span<const Block> outputs = collective_->outputs;
     if (doing_.reduces || plan_.scatters_first) return;
@@ -210,11 +223,12 @@ bool ShmExecutor::copies_own_last() const {
     return plan_.is_direct && !doing_.in_parts && segment_.ranks() == 2 && segment_.self() == 1;
 }
 
-void ShmExecutor::copy_block(std::span<std::byte> to, const std::byte* from) const {
-    if (plan_.streams_results)
-        stream_bytes(to.data(), from, to.size());
-    else
-        arithmetic::copy_bytes(to.data(), from, to.size());
+void ShmExecutor::copy_block(std::span<std::byte> to, const std::byte* from) {
+    const auto copy = plan_.streams_results ? stream_bytes : arithmetic::copy_bytes;
+    static_cast<void>(copies_.run(to.size(), kCopyGrain, [&](const sys::ParallelWork::Part& part) {
+        copy(to.data() + part.begin, from + part.begin, part.bytes);
+        return Status::ok();
+    }));
 }
 
 Status ShmExecutor::reduce() {
@@ -233,24 +247,36 @@ Status ShmExecutor::reduce() {
 Status ShmExecutor::reduce_directly() {
     const auto ranks = static_cast<std::size_t>(segment_.ranks());
     const std::size_t block = reduced_at_once(plan_.own_cache, segment_.ranks());
-    if (scratch_.size() < block * ranks) scratch_.resize(block * ranks);
-    contributions_.resize(ranks);
-    const auto self = static_cast<std::size_t>(segment_.self());
     const std::span<std::byte> to = incoming(segment_.self());
-    for (std::size_t done = 0; done < to.size(); done += block) {
-        const std::size_t bytes = std::min(block, to.size() - done);
-        contributions_[self] = own_contribution().data() + done;
+    const std::size_t workers = static_cast<std::size_t>(reductions_.workers_for(to.size()));
+    if (scratch_.size() < workers * ranks * block) scratch_.resize(workers * ranks * block);
+    contributions_.resize(workers * ranks);
+    return reductions_.run(to.size(), block, [&](const sys::ParallelWork::Part& part) {
+        return reduce_part(to, part, block);
+    });
+}
+
+Status ShmExecutor::reduce_part(std::span<std::byte> to, const sys::ParallelWork::Part& part,
+                                std::size_t block) {
+    const auto ranks = static_cast<std::size_t>(segment_.ranks());
+    const auto self = static_cast<std::size_t>(segment_.self());
+    const std::size_t first = static_cast<std::size_t>(part.worker) * ranks;
+    const std::span<const std::byte*> contributions(contributions_.data() + first, ranks);
+    const std::size_t end = part.begin + part.bytes;
+    for (std::size_t done = part.begin; done < end; done += block) {
+        const std::size_t bytes = std::min(block, end - done);
+        contributions[self] = own_contribution().data() + done;
         // Each rank starts with its neighbour, because the kernel admits one reader of a process at
         // a time.
         for (std::size_t i = 1; i < ranks; ++i) {
             const std::size_t index = (self + i) % ranks;
             const auto rank = static_cast<Rank>(index);
-            std::byte* const here = scratch_.data() + index * block;
+            std::byte* const here = scratch_.data() + (first + index) * block;
             const ReadablePiece piece = segment_.piece(rank, now(), segment_.self());
             PCCL_TRY(segment_.read_directly(rank, piece.address + done, {here, bytes}));
-            contributions_[index] = here;
+            contributions[index] = here;
         }
-        reduction_.apply(to.data() + done, contributions_, bytes / element_bytes_);
+        reduction_.apply(to.data() + done, contributions, bytes / element_bytes_);
     }
     return Status::ok();
 }

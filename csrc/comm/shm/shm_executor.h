@@ -21,13 +21,15 @@
 #include "csrc/collective/collective.h"
 #include "csrc/collective/shm_algorithm.h"
 #include "csrc/comm/shm/shm_segment.h"
+#include "csrc/sys/cpu/parallel_work.h"
 
 namespace pccl::comm {
 
 class ShmExecutor {
    public:
-    /// Keeps a reference to `segment`, which must outlive it.
-    explicit ShmExecutor(ShmSegment& segment) : segment_(segment) {}
+    /// Keeps a reference to `segment`, which is open and must outlive it. Up to `helpers` threads
+    /// of the process share long copies and reductions.
+    ShmExecutor(ShmSegment& segment, int helpers);
 
     /// Starts a collective. `collective` and its blocks must stay valid until it is done.
     void start(const ShmPlan& plan, const abi::CollectiveHeader& header,
@@ -53,12 +55,15 @@ class ShmExecutor {
     void set_piece(Rank reader, std::span<std::byte> span);
     Result<bool> consume(bool& moved);
     Status check(Rank source) const;
-    Status copy_from(Rank source) const;
-    void copy_own() const;
+    Status copy_from(Rank source);
+    void copy_own();
     [[nodiscard]] bool copies_own_last() const;
-    void copy_block(std::span<std::byte> to, const std::byte* from) const;
+    void copy_block(std::span<std::byte> to, const std::byte* from);
     Status reduce();
     Status reduce_directly();
+    /// Reduces a part of this rank's data, in blocks of `block` bytes.
+    Status reduce_part(std::span<std::byte> to, const sys::ParallelWork::Part& part,
+                       std::size_t block);
     void begin_round();
     void end_round();
 
@@ -88,8 +93,11 @@ class ShmExecutor {
     ShmStage stage_ = ShmStage::kDone;
     std::size_t taken_ = 0;      // number of sources of this round that were ready
     bool lends_memory_ = false;  // others read this rank's own memory
-    std::vector<const std::byte*> contributions_;
-    std::vector<std::byte> scratch_;
+    std::vector<const std::byte*> contributions_;  // of each worker
+    std::vector<std::byte> scratch_;               // of each worker
+    sys::ParallelWork reads_;                      // of other ranks' memory
+    sys::ParallelWork copies_;                     // within this rank's memory
+    sys::ParallelWork reductions_;
 };
 
 }  // namespace pccl::comm

@@ -43,6 +43,8 @@ TEST(ConfigTest, AnEmptyEnvironmentGivesTheDefaults) {
     EXPECT_TRUE(parsed.config.transports.empty());
     EXPECT_EQ(parsed.config.gpu_peer_access, std::nullopt);
     EXPECT_FALSE(parsed.config.gpu_copy_engines);
+    EXPECT_EQ(parsed.config.copy_threads, std::nullopt);
+    EXPECT_EQ(parsed.config.tcp_threads, std::nullopt);
     EXPECT_THAT(parsed.warnings, IsEmpty());
     EXPECT_TRUE(check_settings(parsed.config).is_ok());
 }
@@ -57,6 +59,8 @@ TEST(ConfigTest, ReadsEveryKey) {
                                  {"PCCL_COSTS_FILE", "/etc/pccl costs"},
                                  {"HOME", "/home/me"},
                                  {"PCCL_TCP_SOCKETS", "16"},
+                                 {"PCCL_TCP_THREADS", "0"},
+                                 {"PCCL_COPY_THREADS", "31"},
                                  {"PCCL_SHM_RING_BYTES", "65536"},
                                  {"PCCL_GPU_COPY_ENGINES", "1"},
                                  {"PCCL_GPU_PEER_ACCESS", "0"},
@@ -75,6 +79,8 @@ TEST(ConfigTest, ReadsEveryKey) {
     EXPECT_EQ(parsed.config.cache_folder, "/home/me/.cache");
     EXPECT_EQ(parse({{"HOME", "/a"}, {"XDG_CACHE_HOME", "/b"}}).config.cache_folder, "/b");
     EXPECT_EQ(parsed.config.tcp_sockets, 16);
+    EXPECT_EQ(parsed.config.tcp_threads, 0);
+    EXPECT_EQ(parsed.config.copy_threads, 31);
     EXPECT_EQ(parsed.config.shm_ring_bytes, 65536U);
     EXPECT_EQ(parsed.config.connect_timeout, std::chrono::milliseconds(1500));
     EXPECT_EQ(parsed.config.algorithm, "all_reduce=ring,all_gather=bruck");

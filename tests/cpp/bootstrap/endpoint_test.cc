@@ -27,6 +27,9 @@ Endpoint sample() {
     endpoint.address.links = {{TransportKind::kShm, {std::string("\0abstract", 9)}},
                               {TransportKind::kTcp, {"10.0.0.7:4711", "10.0.1.7:4711"}}};
     endpoint.numa = 1;
+    endpoint.cores = 12;
+    endpoint.core_set = 0xC0FFEE;
+    endpoint.tcp_threads = 3;
     endpoint.capsules = 7;
     return endpoint;
 }
@@ -51,6 +54,10 @@ TEST(EndpointTest, EqualityLooksAtEveryField) {
     other = sample();
     other.numa = 2;
     EXPECT_NE(other, sample());
+    other = sample();
+    other.tcp_threads = -1;
+    EXPECT_NE(other, sample());
+    EXPECT_EQ(Endpoint::deserialise(other.serialise()).value(), other) << "it is not set";
 }
 
 TEST(EndpointTest, PutsTheAddressesOfAnInterfaceFirst) {

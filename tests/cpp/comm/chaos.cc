@@ -134,7 +134,8 @@ class Host final : public fakes::Host, public LinkTable {
     std::vector<Block> inputs_;
     std::vector<Block> outputs_;
     Collective collective_;
-    LinkExecutor executor_{*this};
+    Timeline timeline_;
+    LinkExecutor executor_{*this, timeline_};
     Status status_;
     bool done_ = false;
 };

@@ -51,5 +51,21 @@ TEST(LayoutTest, RanksBesideOneAreThoseOfItsHost) {
     EXPECT_EQ(bootstrap::ranks_beside(roster, 1), 1);
 }
 
+TEST(LayoutTest, RanksShareTheCoresThatTheyHaveInCommon) {
+    bootstrap::Roster roster = roster_of({{0, 0}, {0, 0}, {0, 0}, {1, 0}}, 10'000);
+    for (bootstrap::Endpoint& endpoint : roster.endpoints) endpoint.cores = 8;
+    roster.endpoints[2].core_set = 1;  // of another NUMA node
+    EXPECT_EQ(bootstrap::core_share(roster, 0), 4);
+    EXPECT_EQ(bootstrap::core_share(roster, 2), 8);
+    EXPECT_EQ(bootstrap::core_share(roster, 3), 8);
+    EXPECT_EQ(bootstrap::least_threads(roster), 4);
+    roster.endpoints[3].cores = 1;
+    EXPECT_EQ(bootstrap::least_threads(roster), 1);
+    roster.endpoints[3].tcp_threads = 5;
+    EXPECT_EQ(bootstrap::least_threads(roster), 4) << "a setting counts instead of the cores";
+    roster.endpoints[0].tcp_threads = 0;
+    EXPECT_EQ(bootstrap::least_threads(roster), 1);
+}
+
 }  // namespace
 }  // namespace pccl::comm
