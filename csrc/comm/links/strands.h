@@ -51,7 +51,7 @@ class Strands {
         std::mutex mutex_;
     };
     struct Strand {
-        Strand(LinkTable& links, std::size_t number, Timeline& timeline)
+        Strand(LinkTable& links, Timeline& timeline, std::size_t number)
             : executor(links, timeline, number) {}
         std::mutex mutex;  // of the thread that progresses it, if there are several
         LinkExecutor executor;
