@@ -61,12 +61,20 @@ class Strands {
     /// State of the threads that progress the strands at one time.
     struct Shift;
 
+    /// Result of one round over the strands of a thread.
+    struct Moves {
+        bool moved = false;
+        bool is_any_left = false;  // of the strands that no other thread progresses
+    };
+
     Status progress_strand(Strand& strand, bool& moved);
     Status progress_all(bool& moved);
     Status progress_with(int helpers, bool& moved);
     /// Progresses a thread's share of the strands, until no thread has found anything to do for a
     /// while.
     void work(Shift& shift);
+    /// Progresses the strands of one of `workers`.
+    Moves progress_share(Shift& shift, std::size_t number, std::size_t workers);
     [[nodiscard]] bool are_all_done() const;
 
     SharedLinks links_;
@@ -78,6 +86,7 @@ class Strands {
     sys::HelperCount count_;
     std::size_t bytes_ = 0;  // of the present call
     TimePoint begun_{};
+    Duration worked_{};  // time in which the busiest thread has moved bytes
 };
 
 }  // namespace pccl::comm

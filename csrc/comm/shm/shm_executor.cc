@@ -24,9 +24,9 @@ std::size_t quotient_up(std::size_t count, std::size_t unit) { return (count + u
 
 ShmExecutor::ShmExecutor(ShmSegment& segment, int helpers)
     : segment_(segment),
-      reads_(helpers, sys::usable_cores()),
-      copies_(helpers, sys::usable_cores()),
-      reductions_(helpers, sys::usable_cores()) {}
+      reads_(helpers, sys::usable_cores(), "reads of other ranks' memory"),
+      copies_(helpers, sys::usable_cores(), "copies"),
+      reductions_(helpers, sys::usable_cores(), "reductions") {}
 
 void ShmExecutor::start(const ShmPlan& plan, const abi::CollectiveHeader& header,
                         const Collective& collective) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <string_view>
 
 #include <pccl/export.h>
 #include <pccl/status.h>
@@ -25,9 +26,9 @@ class PCCL_API ParallelWork {
     };
     /// Has no helpers.
     ParallelWork() = default;
-    /// At most `most` helpers, which are created on `cores`.
-    ParallelWork(int most, const CoreSet& cores)
-        : most_(std::min(most, HelperPool::kMost)), cores_(cores), count_(most_) {}
+    /// At most `most` helpers, which are created on `cores`. `what` names the work in the log.
+    ParallelWork(int most, const CoreSet& cores, std::string_view what)
+        : most_(std::min(most, HelperPool::kMost)), cores_(cores), count_(most_, what) {}
 
     /// Returns the bound of Part::worker in the next run() over so many bytes.
     [[nodiscard]] int workers_for(std::size_t bytes) const { return count_.next(bytes) + 1; }

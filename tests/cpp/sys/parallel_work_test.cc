@@ -16,7 +16,7 @@ namespace {
 TEST(ParallelWork, PartsCoverEveryByteOnce) {
     constexpr std::size_t kGrain = 192;
     for (const int helpers : {0, 1, 3}) {
-        ParallelWork work(helpers, usable_cores());
+        ParallelWork work(helpers, usable_cores(), "bytes");
         for (const std::size_t bytes : {std::size_t{0}, std::size_t{100}, 700 * kKiB + 5, 3 * kMiB})
             for (int round = 0; round < 12; ++round) {
                 std::vector<std::atomic<std::uint8_t>> seen(bytes);
@@ -34,7 +34,7 @@ TEST(ParallelWork, PartsCoverEveryByteOnce) {
 }
 
 TEST(ParallelWork, AnErrorOfAPartEndsTheWork) {
-    ParallelWork work(3, usable_cores());
+    ParallelWork work(3, usable_cores(), "parts");
     for (int round = 0; round < 20; ++round) {
         const Status status = work.run(4 * kMiB, 64, [](const ParallelWork::Part& part) {
             return part.begin == 0 ? Status::unavailable("the first part") : Status::ok();
