@@ -18,6 +18,7 @@
 #include "csrc/extension/gil.h"
 #include "csrc/runtime/flight/flight_dump.h"
 #include "csrc/runtime/status_report.h"
+#include "csrc/sys/cgroup.h"
 
 namespace pccl::bindings {
 
@@ -52,6 +53,7 @@ py::bytes request_status(const std::string& door, const py::bytes& group, std::u
 
 void bind_process(extension::Module& module) {
     module.def("set_log_level", &set_level, py::arg("level"));
+    module.def("cpu_quota", [] { return sys::cpu_quota(); });
     module.def(
         "flight_record_json", [] { return runtime::flight_record_json("asked for"); },
         py::call_guard<extension::ReleasedGil>());

@@ -102,6 +102,15 @@ def test_a_machine_without_rdma_devices(tmp_path: Path) -> None:
     assert "no RDMA port is usable; this machine shows no RDMA device" in found["transport verbs"]
 
 
+def test_the_share_of_cores_limits_helper_threads() -> None:
+    cores = len(os.sched_getaffinity(0))
+    helpers = info()["helper threads"]
+    assert helpers.startswith("at most ")
+    assert "cores" in helpers
+    if helpers.endswith(f": {cores} usable cores"):  # no CPU quota
+        assert f"at most {max(cores // 2 - 1, 0)} of each of 2 ranks" in helpers
+
+
 def test_settings_are_named() -> None:
     found = info(PCCL_TCP_SOCKETS="3", PCCL_LOG_LEVEL="error")
     assert found["environment"] == ("PCCL_COSTS_FILE=off PCCL_LOG_LEVEL=error PCCL_TCP_SOCKETS=3")

@@ -290,8 +290,9 @@ Result<Decision> Selector::decide_on_links(const Signature& call, const Predicti
     cut.grain = std::min(chunk_grain(element_bytes), most);
     cut.chunks = shape.chunks;
     cut_windows(cut, call.count, most, element_bytes);
-    // Between hosts ranks drift apart. On one host all windows use the same cores.
-    cut.windows_at_once = layout().is_on_one_host() ? 1 : 2;
+    // Ranks drift apart between hosts, and on threads of their own. Otherwise all windows of one
+    // host use the same cores.
+    cut.windows_at_once = layout().is_on_one_host() && cut.strands == 1 ? 1 : 2;
     decision.header.schedule = source.tag();
     decision.header.window = static_cast<std::uint32_t>(cut.window);
     return decision;

@@ -54,6 +54,7 @@ from pccl._core.p2p import _RendezvousStore as _RendezvousStore
 from pccl._core.p2p import _time_round_trips as _time_round_trips
 from pccl._core.prediction import Prediction as Prediction
 from pccl._core.process import costs_path as costs_path
+from pccl._core.process import cpu_quota as cpu_quota
 from pccl._core.process import flight_record_json as flight_record_json
 from pccl._core.process import machine_costs as machine_costs
 from pccl._core.process import request_status as request_status

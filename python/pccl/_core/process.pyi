@@ -40,6 +40,15 @@ def request_status(door: str, group: bytes, first: int, timeout_s: float | timed
         No answer arrived in time.
     """
 
+def cpu_quota() -> float:
+    """Return the number of cores whose time the CPU quota of this process's cgroup allows.
+
+    Returns
+    -------
+    float
+        The least quota of the cgroup and those above it; ``inf`` where there is none.
+    """
+
 def set_log_level(
     level: Literal["trace", "debug", "info", "warning", "error", "off"],
 ) -> None:

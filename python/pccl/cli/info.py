@@ -54,6 +54,7 @@ def facts() -> dict[str, str]:
         "CUDA kernels": "yes" if _build_info.CUDA else "no",
         "compiler": f"{_build_info.COMPILER} ({_build_info.BUILD_TYPE})",
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, Linux {platform.release()}",
+        "helper threads": _helpers(),
         **{f"transport {name}": _transport(name) for name in TRANSPORTS},
         **_rdma(),
         "GPUs": _gpus(),
@@ -78,6 +79,19 @@ def _installed(distribution: str) -> str:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
         return "not installed"
+
+
+def _helpers() -> str:
+    """Return how many threads may help each rank with long calls, and what limits them."""
+    from pccl import _core
+
+    cores, quota = len(os.sched_getaffinity(0)), _core.cpu_quota()
+    usable = max(int(min(cores, quota)), 1)
+    limit = f"{cores} usable cores" if quota >= cores else f"a CPU quota of {quota:g} cores"
+    shares = ", ".join(
+        f"{max(usable // ranks - 1, 0)} of each of {ranks} ranks" for ranks in (2, 4, 8)
+    )
+    return f"at most {shares}: {limit}"
 
 
 def _transport(name: str) -> str:
