@@ -15,10 +15,10 @@
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/seconds.h"
+#include "csrc/bootstrap/locality.h"
 #include "csrc/extension/gil.h"
 #include "csrc/runtime/flight/flight_dump.h"
 #include "csrc/runtime/status_report.h"
-#include "csrc/sys/cgroup.h"
 
 namespace pccl::bindings {
 
@@ -53,7 +53,7 @@ py::bytes request_status(const std::string& door, const py::bytes& group, std::u
 
 void bind_process(extension::Module& module) {
     module.def("set_log_level", &set_level, py::arg("level"));
-    module.def("cpu_quota", [] { return sys::cpu_quota(); });
+    module.def("usable_cores", &bootstrap::usable_cores);
     module.def(
         "flight_record_json", [] { return runtime::flight_record_json("asked for"); },
         py::call_guard<extension::ReleasedGil>());

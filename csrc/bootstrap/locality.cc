@@ -11,6 +11,7 @@
 
 #include "csrc/base/config.h"
 #include "csrc/base/text/text.h"
+#include "csrc/sys/cgroup.h"
 #include "csrc/sys/host.h"
 #include "csrc/sys/socket/interfaces.h"
 #include "csrc/sys/sysfs/sysfs.h"
@@ -211,6 +212,11 @@ std::string why_memory_is_apart(const Roster& roster) {
 int ranks_beside(const Roster& roster, Rank rank) {
     const std::string& machine = roster.endpoints[static_cast<std::size_t>(rank)].machine;
     return static_cast<int>(std::ranges::count(roster.endpoints, machine, &Endpoint::machine));
+}
+
+int usable_cores() {
+    const auto cores = static_cast<double>(sys::usable_cores().count());
+    return std::max(static_cast<int>(std::min(cores, sys::cpu_quota())), 1);
 }
 
 int core_share(const Roster& roster, Rank rank) {

@@ -48,6 +48,9 @@ struct Locality {
 /// Returns how many ranks run on the host of `rank`, including itself.
 [[nodiscard]] int ranks_beside(const Roster& roster, Rank rank);
 
+/// Returns the number of cores that this process may use: those of its affinity, or fewer where its
+/// CPU quota allows less time; at least 1.
+[[nodiscard]] PCCL_API int usable_cores();
 /// Returns how many cores a rank may use if the ranks of its host share equally those that they
 /// have in common; at least 1.
 [[nodiscard]] int core_share(const Roster& roster, Rank rank);

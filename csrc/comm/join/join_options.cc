@@ -14,7 +14,6 @@
 #include "csrc/collective/algorithm_list.h"
 #include "csrc/comm/phase/phase_network.h"
 #include "csrc/runtime/runtime.h"
-#include "csrc/sys/cgroup.h"
 #include "csrc/sys/host.h"
 #include "csrc/sys/socket/route.h"
 
@@ -73,11 +72,9 @@ namespace {
 
 /// Publishes the cores of this process, and its setting for threads.
 void add_cores(bootstrap::Endpoint& endpoint) {
-    const sys::CoreSet cores = sys::usable_cores();
-    const double usable = std::min(static_cast<double>(cores.count()), sys::cpu_quota());
-    endpoint.cores = std::max(static_cast<int>(usable), 1);
+    endpoint.cores = bootstrap::usable_cores();
     Digest set;
-    set.add(cores.to_string());
+    set.add(sys::usable_cores().to_string());
     endpoint.core_set = set.value();
     endpoint.tcp_threads = process_config().tcp_threads.value_or(-1);
 }

@@ -16,7 +16,7 @@ namespace {
 
 // Threads look for more so long after the last progress of any of them: longer than a peer takes to
 // refill a socket's buffer, and shorter than a futex's wake-up costs.
-constexpr Duration kPatience = std::chrono::microseconds(50);
+constexpr Duration kIdleTimeout = std::chrono::microseconds(50);
 // The caller must look at its deadline and for signals now and then.
 constexpr Duration kLongestShift = std::chrono::milliseconds(10);
 
@@ -41,7 +41,7 @@ struct Strands::Shift {
     std::atomic<bool> has_moved{false};
 
     [[nodiscard]] bool is_past(TimePoint now) const {
-        return now > end || now > last_move.load() + kPatience;
+        return now > end || now > last_move.load() + kIdleTimeout;
     }
 };
 

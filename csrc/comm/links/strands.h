@@ -15,7 +15,7 @@
 
 #include "csrc/comm/links/link_executor.h"
 #include "csrc/sys/cpu/helper_count.h"
-#include "csrc/sys/host.h"
+#include "csrc/sys/cpu/helper_pool.h"
 
 namespace pccl::comm {
 

@@ -54,13 +54,13 @@ from pccl._core.p2p import _RendezvousStore as _RendezvousStore
 from pccl._core.p2p import _time_round_trips as _time_round_trips
 from pccl._core.prediction import Prediction as Prediction
 from pccl._core.process import costs_path as costs_path
-from pccl._core.process import cpu_quota as cpu_quota
 from pccl._core.process import flight_record_json as flight_record_json
 from pccl._core.process import machine_costs as machine_costs
 from pccl._core.process import request_status as request_status
 from pccl._core.process import set_log_level as set_log_level
 from pccl._core.process import topology_hash as topology_hash
 from pccl._core.process import tuning_path as tuning_path
+from pccl._core.process import usable_cores as usable_cores
 from pccl._core.rdma import _doctor_secret as _doctor_secret
 from pccl._core.rdma import _RdmaDoctor as _RdmaDoctor
 from pccl._core.rdma import rdma_report as rdma_report

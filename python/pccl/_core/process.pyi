@@ -40,13 +40,14 @@ def request_status(door: str, group: bytes, first: int, timeout_s: float | timed
         No answer arrived in time.
     """
 
-def cpu_quota() -> float:
-    """Return the number of cores whose time the CPU quota of this process's cgroup allows.
+def usable_cores() -> int:
+    """Return the number of cores that this process may use.
 
     Returns
     -------
-    float
-        The least quota of the cgroup and those above it; ``inf`` where there is none.
+    int
+        The cores of its affinity, or fewer where its CPU quota (cgroups) allows less time; at least
+        1.
     """
 
 def set_log_level(

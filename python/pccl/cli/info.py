@@ -82,16 +82,12 @@ def _installed(distribution: str) -> str:
 
 
 def _helpers() -> str:
-    """Return how many threads may help each rank with long calls, and what limits them."""
+    """Return how many threads may help a rank with long calls where ranks share the cores."""
     from pccl import _core
 
-    cores, quota = len(os.sched_getaffinity(0)), _core.cpu_quota()
-    usable = max(int(min(cores, quota)), 1)
-    limit = f"{cores} usable cores" if quota >= cores else f"a CPU quota of {quota:g} cores"
-    shares = ", ".join(
-        f"{max(usable // ranks - 1, 0)} of each of {ranks} ranks" for ranks in (2, 4, 8)
-    )
-    return f"at most {shares}: {limit}"
+    cores = _core.usable_cores()
+    shares = ", ".join(f"{max(cores // ranks - 1, 0)} with {ranks} ranks" for ranks in (2, 4, 8))
+    return f"for each rank of this host at most {shares}, of {cores} usable cores"
 
 
 def _transport(name: str) -> str:
