@@ -2,9 +2,7 @@
 #include "csrc/comm/links/strands.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <utility>
 
 #include "csrc/base/assert.h"
 #include "csrc/collective/collective.h"
@@ -35,8 +33,7 @@ transport::RecvLink* Strands::SharedLinks::receive_link(const schedule::PeerPort
 struct Strands::Shift {
     const TimePoint end = system_clock().now() + kLongestShift;
     std::atomic<TimePoint> last_move{system_clock().now()};
-    std::atomic<std::size_t> workers{0};                        // that have begun
-    std::array<Duration, sys::HelperPool::kMost + 1> worked{};  // by worker
+    std::atomic<std::size_t> workers{0};  // that have begun
     std::atomic<bool> is_over{false};
     std::atomic<bool> has_moved{false};
 
@@ -65,7 +62,6 @@ void Strands::start(std::shared_ptr<const LinkProgram> program, const Cut& cut,
     is_timed_ = timeline_.is_on();
     bytes_ = longest(collective) * size_of(collective.type);
     begun_ = system_clock().now();
-    worked_ = {};
 }
 
 Result<bool> Strands::progress(bool& moved) {
@@ -73,7 +69,7 @@ Result<bool> Strands::progress(bool& moved) {
     const int helpers = is_timed_ ? 0 : count_.next(bytes_);
     PCCL_TRY(helpers > 0 ? progress_with(helpers, moved) : progress_all(moved));
     if (!are_all_done()) return false;
-    if (!is_timed_) count_.record(bytes_, worked_, system_clock().now() - begun_ - worked_);
+    if (!is_timed_) count_.record(bytes_, system_clock().now() - begun_);
     return true;
 }
 
@@ -84,11 +80,7 @@ Status Strands::progress_strand(Strand& strand, bool& moved) {
 }
 
 Status Strands::progress_all(bool& moved) {
-    const TimePoint begin = system_clock().now();
-    bool any = false;
-    for (std::size_t i = 0; i < used_; ++i) PCCL_TRY(progress_strand(*strands_[i], any));
-    if (any) worked_ += system_clock().now() - begin;
-    moved |= any;
+    for (std::size_t i = 0; i < used_; ++i) PCCL_TRY(progress_strand(*strands_[i], moved));
     return Status::ok();
 }
 
@@ -96,7 +88,6 @@ Status Strands::progress_with(int helpers, bool& moved) {
     Shift shift;
     for (std::size_t i = 0; i < used_; ++i) strands_[i]->failure = Status::ok();
     sys::HelperPool::of_process().run(helpers, cores_, [&](int) { work(shift); });
-    worked_ += *std::ranges::max_element(shift.worked);
     moved |= shift.has_moved.load();
     for (std::size_t i = 0; i < used_; ++i) PCCL_TRY(strands_[i]->failure);
     return Status::ok();
@@ -118,15 +109,13 @@ Strands::Moves Strands::progress_share(Shift& shift, std::size_t number, std::si
 
 void Strands::work(Shift& shift) {
     const std::size_t number = shift.workers.fetch_add(1);
-    TimePoint now = system_clock().now();
     while (!shift.is_over) {
         // Each worker has every n-th strand; a late one takes its strands over from others.
         const Moves moves = progress_share(shift, number, shift.workers);
-        const TimePoint before = std::exchange(now, system_clock().now());
+        const TimePoint now = system_clock().now();
         if (moves.moved) {
             shift.has_moved = true;
             shift.last_move = now;
-            shift.worked[number] += now - before;
         } else if (!moves.is_any_left || shift.is_past(now)) {
             return;
         } else {

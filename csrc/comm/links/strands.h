@@ -86,7 +86,6 @@ class Strands {
     sys::HelperCount count_;
     std::size_t bytes_ = 0;  // of the present call
     TimePoint begun_{};
-    Duration worked_{};  // time in which the busiest thread has moved bytes
 };
 
 }  // namespace pccl::comm

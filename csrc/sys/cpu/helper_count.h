@@ -2,11 +2,11 @@
 
 // Choice of how many threads help with one kind of work, by its measured speed.
 //
-// More helpers are used only while they gain, and fewer as soon as these are as fast. The choice is
-// tried again and again, because other processes come and go. A trial takes two jobs, and counts
-// the faster one. What counts is the time in which the caller works: a job may also wait for other
-// processes, whose speed no helper changes. Where most of the time is such a wait, helpers are
-// given up.
+// All helpers take part at first, and are given up while fewer are as fast: because they gain
+// nothing, because other programs need the cores, or because another rank is the slowest anyway.
+// From time to time all of them take part again, in the same jobs on all ranks: where ranks wait
+// for each other, more helpers of one rank alone gain nothing. A trial takes two jobs, and counts
+// the faster one.
 #pragma once
 
 #include <array>
@@ -28,48 +28,48 @@ class PCCL_API HelperCount {
 
     /// Returns the number of helpers for the next job of so many bytes.
     [[nodiscard]] int next(std::size_t bytes) const;
-    /// Records how long the caller has worked on a job of next() helpers, and waited for others.
-    void record(std::size_t bytes, Duration worked, Duration waited = {});
+    /// Records the time of a job of next() helpers.
+    void record(std::size_t bytes, Duration taken);
 
     /// Jobs of fewer bytes have no helpers.
     static constexpr std::size_t kFewestBytes = std::size_t{512} << 10;
-    /// A job with more helpers must take at most this part of the time.
-    static constexpr double kGain = 0.92;
-    /// A job with fewer helpers may take up to this many times as long.
+    /// Fewer helpers are used where a job then takes at most this many times as long.
     static constexpr double kAlike = 1.03;
-    /// Helpers are added while the caller works for at least this part of the time.
-    static constexpr double kBusy = 0.6;
-    /// Helpers are given up while the caller works for less than this part.
-    static constexpr double kIdle = 0.25;
-    /// Jobs between two trials: from the first number on, doubled after each trial in vain.
+    /// All helpers are used again where a job then takes at most this part of the time.
+    static constexpr double kGain = 0.92;
+    /// Jobs between two trials with fewer helpers: from the first number on, doubled after each
+    /// trial in vain.
     static constexpr int kSoonest = 8;
     static constexpr int kLatest = 64;
+    /// Of this many jobs, the first ones have all helpers.
+    static constexpr int kPeriod = 32;
 
    private:
     static constexpr std::size_t kSizes = 8;  // from kFewestBytes on, by powers of two
-    static constexpr int kLevels = 6;         // 0, 1, 3, 7, 15 and 31 helpers
     static constexpr int kJobsOfTrial = 2;
 
-    /// State for jobs of one size. Seconds are those of work for a byte.
+    /// State for jobs of one size. Levels are 0, 1, 3, 7 ... helpers, and all. Seconds are those of
+    /// a byte.
     struct Habit {
         int level = 0;
-        int trial = 0;            // -1, 0 or 1: levels that the present trial adds
-        int direction = 1;        // of the next trial
-        int left = kJobsOfTrial;  // jobs until the trial begins or ends
-        int pause = kSoonest;     // jobs before the trial after the next one in vain
-        double usual = 0;         // least seconds of the last jobs at this level
-        double tried = 0;         // least seconds of the present trial
-        double busy = 0;          // most of the parts of the last jobs that were work
+        bool is_trial = false;  // with fewer helpers
+        int left = kSoonest;    // jobs until that trial begins or ends
+        int pause = kSoonest;   // jobs before the trial after the next one in vain
+        int job = 0;            // in the period
+        double usual = 0;       // least seconds of the last jobs at this level
+        double tried = 0;       // least seconds of the present trial
     };
 
     [[nodiscard]] static std::size_t size_class(std::size_t bytes);
     [[nodiscard]] int helpers_at(int level) const;
-    [[nodiscard]] bool has_level(int level) const;
-    void begin_trial(Habit& habit) const;
-    void end_trial(Habit& habit) const;
-    void set_level(Habit& habit, int level, double seconds) const;
+    [[nodiscard]] bool tries_all(const Habit& habit) const;
+    void record_with_all(Habit& habit, double seconds) const;
+    void record_usual(Habit& habit, double seconds) const;
+    void record_with_fewer(Habit& habit, double seconds) const;
+    void set_level(Habit& habit, int level) const;
 
     int most_ = 0;
+    int top_ = 0;  // level of all helpers
     std::string_view what_;
     std::array<Habit, kSizes> habits_{};
 };

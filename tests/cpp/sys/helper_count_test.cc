@@ -34,25 +34,25 @@ double run(HelperCount& count, int jobs, const Machine& machine, std::size_t byt
     return sum;
 }
 
-TEST(HelperCount, HelpersAreAddedWhileTheyGain) {
+TEST(HelperCount, AllHelpFromTheFirstJobOn) {
     HelperCount count(15, "jobs");
-    run(count, 40, with_cores(16));
     EXPECT_EQ(count.next(kJob), 15);
+    run(count, 200, with_cores(16));
+    EXPECT_EQ(count.next(kJob), 15) << "fewer are slower";
 }
 
 TEST(HelperCount, HelpersThatGainNothingAreGivenUp) {
     HelperCount count(15, "jobs");
-    run(count, 200, with_cores(4));
+    run(count, 3 * HelperCount::kPeriod + 4, with_cores(4));
     EXPECT_EQ(count.next(kJob), 3);
 }
 
 TEST(HelperCount, NoneHelpWhereTheyDisturb) {
     HelperCount count(15, "jobs");
-    const Machine machine = [](int helpers) { return 1.0 + 0.2 * helpers; };
-    const double taken = run(count, 1000, machine);
-    EXPECT_EQ(count.next(kJob), 0);
-    // Trials cost two jobs of 1.2 instead of 1 in 66.
-    EXPECT_LT(taken, 1015);
+    const Machine machine = [](int helpers) { return 1.0 + 0.03 * helpers; };
+    run(count, HelperCount::kPeriod, machine);
+    // Of each period, two jobs take 1.45 times as long.
+    EXPECT_LT(run(count, 100 * HelperCount::kPeriod, machine), 1.03 * 100 * HelperCount::kPeriod);
 }
 
 TEST(HelperCount, AMachineThatGetsBusyGetsItsCoresBack) {
@@ -60,10 +60,37 @@ TEST(HelperCount, AMachineThatGetsBusyGetsItsCoresBack) {
     run(count, 60, with_cores(8));
     ASSERT_EQ(count.next(kJob), 7);
     const Machine busy = [](int helpers) { return 1.0 + 0.1 * helpers; };
-    run(count, 4 * HelperCount::kLatest, busy);
+    run(count, 4 * HelperCount::kLatest + 4, busy);
     EXPECT_EQ(count.next(kJob), 0);
-    run(count, 8 * HelperCount::kLatest, with_cores(8));
+    run(count, HelperCount::kPeriod, with_cores(8));
     EXPECT_EQ(count.next(kJob), 7) << "and idle again";
+}
+
+/// Runs jobs of two ranks that both take as long as the slower one.
+void run_together(HelperCount& first, HelperCount& second, int jobs, const Machine& machine) {
+    for (int job = 0; job < jobs; ++job) {
+        const double taken = std::max(machine(first.next(kJob)), machine(second.next(kJob)));
+        const auto duration =
+            std::chrono::duration_cast<Duration>(std::chrono::duration<double>(1e-3 * taken));
+        first.record(kJob, duration);
+        second.record(kJob, duration);
+    }
+}
+
+TEST(HelperCount, RanksThatWaitForEachOtherFindTheGainTogether) {
+    HelperCount first(7, "jobs");
+    HelperCount second(7, "jobs");
+    run_together(first, second, 5 * HelperCount::kPeriod, with_cores(1));
+    run(first, 3, with_cores(1), kJob / 2);  // of another size
+    run_together(first, second, 2 * HelperCount::kPeriod, with_cores(8));
+    EXPECT_EQ(first.next(kJob), 7);
+    EXPECT_EQ(second.next(kJob), 7);
+}
+
+TEST(HelperCount, ARankThatWaitsForASlowerOneGivesItsHelpersUp) {
+    HelperCount count(7, "jobs");
+    run(count, 3 * HelperCount::kPeriod + 4, [](int) { return 1.0; });
+    EXPECT_EQ(count.next(kJob), 0);
 }
 
 TEST(HelperCount, NeverMoreThanAllowed) {
@@ -81,41 +108,13 @@ TEST(HelperCount, NeverMoreThanAllowed) {
 TEST(HelperCount, SizesAreJudgedApart) {
     HelperCount count(3, "jobs");
     const std::size_t small = HelperCount::kFewestBytes;
-    for (int round = 0; round < 50; ++round) {
+    for (int round = 0; round < 3 * HelperCount::kPeriod + 4; ++round) {
         run(count, 1, with_cores(1), small);
         run(count, 1, with_cores(4), 64 * kMiB);
     }
     EXPECT_EQ(count.next(64 * kMiB), 3);
-    EXPECT_EQ(count.next(HelperCount::kFewestBytes - 1), 0);
-    EXPECT_LE(count.next(small), 1);
-}
-
-/// A job whose work more threads speed up, and that takes as long as another process needs.
-void run_beside(HelperCount& count, int jobs, const Machine& machine, double other) {
-    for (int job = 0; job < jobs; ++job) {
-        const double work = machine(count.next(kJob));
-        const auto ms = [](double value) {
-            return std::chrono::duration_cast<Duration>(
-                std::chrono::duration<double, std::milli>(value));
-        };
-        count.record(kJob, ms(work), ms(std::max(other - work, 0.0)));
-    }
-}
-
-TEST(HelperCount, AnotherProcessThatIsAsSlowHidesNoGain) {
-    HelperCount count(7, "jobs");
-    run_beside(count, 40, with_cores(8), 1);
-    EXPECT_GE(count.next(kJob), 1) << "the other one may then gain, too";
-}
-
-TEST(HelperCount, NobodyHelpsWithWaits) {
-    HelperCount count(7, "jobs");
-    run_beside(count, 100, with_cores(8), 20);
-    EXPECT_EQ(count.next(kJob), 0);
-    run(count, 100, with_cores(8));
-    ASSERT_EQ(count.next(kJob), 7);
-    run_beside(count, 300, with_cores(8), 20);
-    EXPECT_EQ(count.next(kJob), 0);
+    EXPECT_EQ(count.next(small), 0);
+    EXPECT_EQ(count.next(small - 1), 0);
 }
 
 }  // namespace
