@@ -60,7 +60,7 @@ TEST(HelperCount, AMachineThatGetsBusyGetsItsCoresBack) {
     run(count, 60, with_cores(8));
     ASSERT_EQ(count.next(kJob), 7);
     const Machine busy = [](int helpers) { return 1.0 + 0.1 * helpers; };
-    run(count, 4 * HelperCount::kLatest + 4, busy);
+    run(count, 4 * HelperCount::kLatest + 8, busy);
     EXPECT_EQ(count.next(kJob), 0);
     run(count, HelperCount::kPeriod, with_cores(8));
     EXPECT_EQ(count.next(kJob), 7) << "and idle again";
