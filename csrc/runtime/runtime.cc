@@ -136,11 +136,10 @@ Result<Runtime::TransportRoute> Runtime::route_to(const bootstrap::Endpoint& pee
 Status Runtime::probe(const bootstrap::Endpoint& peer) const {
     Status answer = control().probe(peer.address.control, Deadline::after(kProbe));
     if (answer.is_ok()) return answer;
-    return Status::peer_lost(peer.rank,
-                             concat("rank ", peer.rank, " (process ", peer.pid, " on ", peer.host,
-                                    ") was there, and has ended before it "
-                                    "joined: ",
-                                    answer.message()))
+    return Status::peer_lost(
+               peer.rank, concat("rank ", peer.rank, " (process ", peer.pid, " on ", peer.host,
+                                 ") was there, and has ended or given up before all had joined: ",
+                                 answer.message()))
         .with_process({.host = peer.host, .pid = peer.pid});
 }
 

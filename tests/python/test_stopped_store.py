@@ -205,6 +205,45 @@ def test_a_broken_store_is_no_late_rank(rank: int, waits: bool) -> None:
         pccl.Communicator(rank=rank, world_size=2, rendezvous=BrokenStore(waits), timeout=3)
 
 
+GIVES_UP = """
+import sys, time
+import torch.distributed as dist
+import pccl
+
+client = dist.TCPStore("127.0.0.1", int(sys.argv[1]), is_master=False, wait_for_workers=False)
+end = time.monotonic() + 1.5
+
+class LostStore:
+    def __getattr__(self, name):
+        if name not in ("set", "add", "get", "check") or time.monotonic() < end:
+            return getattr(client, name)
+        raise ConnectionError("the server is gone")
+
+try:
+    pccl.Communicator(rank=0, world_size=3, rendezvous=LostStore(), timeout=30)
+except pccl.Error as error:
+    print(type(error).__name__, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_rank_whose_process_lives_has_not_ended(
+    server: tuple[subprocess.Popen[str], int],
+) -> None:
+    _, port = server
+    with subprocess.Popen(
+        [sys.executable, "-c", GIVES_UP, str(port)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as other:
+        with pytest.raises(
+            pccl.PeerLostError, match=r"rank 0 .* was there, and has ended or given up before all"
+        ):
+            pccl.Communicator(rank=1, world_size=3, rendezvous=client(port), timeout=30)
+        assert other.communicate("")[0] == "UnavailableError\n"
+
+
 def test_torch_logs_nothing_while_a_rank_is_late(server: tuple[subprocess.Popen[str], int]) -> None:
     """A wait of torch that times out writes two lines each time."""
     code = f"""
