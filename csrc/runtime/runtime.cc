@@ -325,8 +325,11 @@ void Runtime::fell_short(const transport::LinkRequest& request, transport::Trans
                          const Status& why) {
     const auto participant = participant_at(request);
     if (participant == nullptr) return refused(to_string(kind), why);
-    participant->fall_short(why.with_context(concat(
-        "rank ", request.destination, " cannot take the connection of rank ", request.source)));
+    participant->fall_short(
+        why.with_context(request.source == kNoRank
+                             ? "this session cannot take the connection of a peer"
+                             : concat("rank ", request.destination,
+                                      " cannot take the connection of rank ", request.source)));
     waiter_->wake();
 }
 

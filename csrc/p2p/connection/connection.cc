@@ -227,7 +227,9 @@ Result<bool> Connection::exchange_data() {
 }
 
 void Connection::advance_setup() {
-    auto whole = setup_->advance();
+    // Before advance(): the peer closes the connection when its answer is not taken.
+    const bool is_short = shortage_.is_set() && setup_->awaits_answer();
+    auto whole = is_short ? Result<bool>(shortage_.get()) : setup_->advance();
     if (whole.is_ok() && !*whole) {
         if (!deadline_.passed()) return;
         whole = setup_->timeout_error();

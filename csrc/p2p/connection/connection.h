@@ -27,6 +27,7 @@
 #include "csrc/runtime/flight/session_recorder.h"
 #include "csrc/transport/doorbell.h"
 #include "csrc/transport/rma.h"
+#include "csrc/transport/sticky_status.h"
 
 namespace pccl::p2p {
 
@@ -67,6 +68,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     /// Returns whether a connection that this side called has that number and is not answered yet.
     [[nodiscard]] bool awaits(std::uint64_t number);
     void welcomed(const Welcome& welcome, std::unique_ptr<transport::RecvLink> in);
+    /// Ends the setup with `why` at its next progress, if it awaits the peer's answer then: this
+    /// process lacks resources to take it. Takes no lock.
+    void fall_short(const Status& why) { static_cast<void>(shortage_.set(why)); }
 
     [[nodiscard]] bool is_whole() const { return state_.is_whole(); }
     [[nodiscard]] bool is_lost() const { return state_.is_lost(); }
@@ -171,6 +175,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::array<transport::RmaCompletion, kBatch> completions_;
     // Not guarded by mutex_ alone:
     ConnectionState state_;
+    transport::StickyStatus shortage_;
     std::atomic<bool> awaits_gpu_{false};  // as of the last progress: waits for copies or a stream
     ProgressGuards guards_;
 };

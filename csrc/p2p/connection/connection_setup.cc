@@ -120,11 +120,14 @@ Result<std::unique_ptr<ConnectionSetup>> ConnectionSetup::answer(
         route.reasons = reachable.message();
     else if (!both)
         route.reasons = "the peer does not reach this process's memory";
-    PCCL_ASSIGN_OR_RETURN(auto setup,
-                          start_connect(hello.from, *transport, hello.number, std::move(route)));
-    setup->is_fallback_ = hello.is_fallback;
-    setup->streams_.in = std::move(in);
-    setup->handshake_ = frame_of(Welcome{.number = hello.number, .reaches = both});
+    auto setup = start_connect(hello.from, *transport, hello.number, std::move(route));
+    if (!setup.is_ok()) {
+        in->abort(setup.status());
+        return setup;
+    }
+    (*setup)->is_fallback_ = hello.is_fallback;
+    (*setup)->streams_.in = std::move(in);
+    (*setup)->handshake_ = frame_of(Welcome{.number = hello.number, .reaches = both});
     return setup;
 }
 

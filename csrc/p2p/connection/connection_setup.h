@@ -64,6 +64,8 @@ class ConnectionSetup {
     [[nodiscard]] bool is_fallback() const { return is_fallback_; }
     /// Returns the number from the hello, which names the connection at both ends.
     [[nodiscard]] std::uint64_t number() const { return number_; }
+    /// Returns whether the peer's stream has not arrived yet.
+    [[nodiscard]] bool awaits_answer() const { return streams_.in == nullptr; }
     void welcomed(const Welcome& welcome, std::unique_ptr<transport::RecvLink> in);
     /// Returns true once both streams are there and the handshake is sent.
     Result<bool> advance();

@@ -332,6 +332,11 @@ void SessionCore::accept_link(const transport::LinkRequest&,
     wake_threads();
 }
 
+void SessionCore::fall_short(const Status& why) {
+    for (const auto& connection : all_connections()) connection->fall_short(why);
+    wake_threads();
+}
+
 Status SessionCore::take_handshake(HandshakeMessage handshake,
                                    std::unique_ptr<transport::RecvLink> link) {
     if (const auto* const hello = std::get_if<Hello>(&handshake))

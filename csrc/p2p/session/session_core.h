@@ -87,6 +87,8 @@ class SessionCore final : public runtime::Participant,
     void accept_region(const transport::LinkRequest&, std::unique_ptr<transport::Region>) override {
         log_.refuse_connection(Status::unsupported("sessions share no regions"));
     }
+    /// Ends the calls that await an answer: it would arrive by another connection.
+    void fall_short(const Status& why) override;
     [[nodiscard]] bool is_busy() const override { return is_busy_.load(); }
     [[nodiscard]] Duration longest_sleep() const override;
     bool progress() override;

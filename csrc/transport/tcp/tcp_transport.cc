@@ -135,14 +135,16 @@ Result<LinkParts> TcpTransport::make_parts(const CloseContext& close_context,
 
 void TcpTransport::accept(Arrival arrival, LinkReceiver& receiver) {
     const LinkRequest request = arrival.introduction.request;
-    const Status fault = take_up(std::move(arrival), receiver);
+    // The socket of a fault stays open meanwhile: this process reports its cause before the peer
+    // notices the consequence.
+    const Status fault = take_up(arrival, receiver);
     if (fault.code() == StatusCode::kResourceExhausted)
         receiver.fell_short(request, kind(), fault);
     else if (!fault.is_ok())
         receiver.refused(to_string(kind()), fault);
 }
 
-Status TcpTransport::take_up(Arrival arrival, LinkReceiver& receiver) {
+Status TcpTransport::take_up(Arrival& arrival, LinkReceiver& receiver) {
     const LinkRequest& request = arrival.introduction.request;
     PCCL_ASSIGN_OR_RETURN(const SocketPurpose purpose,
                           SocketPurpose::decode(arrival.introduction.purpose));

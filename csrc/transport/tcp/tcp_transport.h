@@ -79,7 +79,7 @@ class PCCL_API TcpTransport final : public Transport {
     /// Builds the parts of a link; `sockets` are in the order of SocketPurpose::index.
     Result<LinkParts> make_parts(const CloseContext& close_context, std::vector<UniqueFd> sockets,
                                  std::size_t block) const;
-    Status take_up(Arrival arrival, LinkReceiver& receiver);
+    Status take_up(Arrival& arrival, LinkReceiver& receiver);
     std::map<LinkKey, Assembly>::iterator begin_or_find(const LinkRequest& request,
                                                         const SocketPurpose& purpose);
     Status finish(Assembly whole, LinkReceiver& receiver) const;

@@ -286,8 +286,9 @@ Result<std::shared_ptr<RmaTransport>> VerbsTransport::one_sided() {
 
 void VerbsTransport::accept(Arrival arrival, LinkReceiver& receiver) {
     if (!arrival.shortage.is_ok()) {
+        receiver.fell_short(arrival.introduction.request, kind(), arrival.shortage);
         static_cast<void>(send_message(arrival.socket.get(), arrival.shortage));
-        return receiver.fell_short(arrival.introduction.request, kind(), arrival.shortage);
+        return;
     }
     if (const Status watched = receiver.watch(arrival.socket.get()); !watched.is_ok())
         return receiver.refused(to_string(kind()), watched);
