@@ -150,6 +150,78 @@ def test_output_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (2, "pccl: [Errno 28] No space left on device\n")
 
 
+@pytest.mark.parametrize("options", [[], ["--keep-going"]])
+def test_the_code_of_a_rank_that_failed_counts_more_than_its_lost_output(
+    tmp_path: Path, options: list[str]
+) -> None:
+    script = script_of(tmp_path, "import sys\nprint('lost', flush=True)\nsys.exit(3)\n")
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        done = subprocess.run(
+            [*PCCL_RUN, *options, "-n", "1", script],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=PATIENCE,
+        )
+    assert done.returncode == 3
+    assert "its output cannot be written: No space left on device" in done.stderr
+
+
+SHORT_OF_DESCRIPTORS = r"""
+import os, resource
+import pccl
+
+def nothing(comm): return comm.rank
+
+assert pccl.run(nothing, ranks=1) == [0]  # imports what is imported at the first use
+resource.setrlimit(resource.RLIMIT_NOFILE, (48, 48))
+for left in range(1, 10):
+    held = []
+    try:
+        while True: held.append(os.dup(0))
+    except OSError:
+        pass
+    for _ in range(left): os.close(held.pop())
+    try:
+        print(pccl.run(nothing, ranks=2))
+    except pccl.Error as error:
+        print(f"{type(error).__name__}: {error}")
+    for number in held: os.close(number)
+print(pccl.run(nothing, ranks=2))
+"""
+SHORTAGE = (
+    "ranks cannot be started and watched: Too many open files; this process may have {} "
+    "(ulimit -n): raise the limit, or start fewer ranks"
+)
+
+
+def test_a_starter_without_descriptors_names_the_limit(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, script_of(tmp_path, SHORT_OF_DESCRIPTORS)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
+    assert done.stderr == ""
+    *short, last = done.stdout.splitlines()
+    assert last == "[0, 1]"
+    assert set(short) == {f"ResourceExhaustedError: {SHORTAGE.format(48)}"}
+
+
+def test_the_command_names_the_limit_of_descriptors(tmp_path: Path) -> None:
+    script = script_of(tmp_path, "")
+    done = subprocess.run(
+        ["sh", "-c", 'ulimit -n 16; exec "$@"', "sh", *PCCL_RUN, "-n", "4", script],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
+    assert (done.returncode, done.stderr) == (2, f"pccl: {SHORTAGE.format(16)}\n")
+
+
 @pytest.mark.parametrize("how", HOW)
 def test_one_line_names_the_rank_that_failed(tmp_path: Path, how: str) -> None:
     script = script_of(

@@ -23,6 +23,7 @@ from pccl.launch.processes import (
     End,
     RankProcesses,
     rank_command,
+    shortage_named,
 )
 
 if TYPE_CHECKING:
@@ -149,12 +150,14 @@ def run(
         ``fn`` is not a function, or another argument has a wrong type; nothing was started.
     pccl.UnavailableError
         This host has no loopback address.
+    pccl.ResourceExhaustedError
+        This process lacks descriptors.
     """
     from pccl.launch import copies
 
     _check(fn, ranks, cluster)
     limit = None if timeout is None else limit_of(timeout)
-    with tempfile.TemporaryDirectory(prefix="pccl-run-") as folder:
+    with shortage_named(), tempfile.TemporaryDirectory(prefix="pccl-run-") as folder:
         Path(folder, "job").write_bytes(copies.dumps((fn, args, kwargs, cluster)))
         # The ranks get this process's sys.path, so that they can import exactly the same modules.
         path = [str(entry or Path.cwd()) for entry in sys.path]

@@ -26,7 +26,11 @@ class RankOutput:
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
-        self._wake, self._woken = os.pipe()
+        try:
+            self._wake, self._woken = os.pipe()
+        except OSError:
+            self._selector.close()
+            raise
         self._selector.register(self._wake, selectors.EVENT_READ)
         self._streams: list[_Stream] = []
         self._broken: dict[int, OSError] = {}  # by the id of the sink
@@ -51,9 +55,8 @@ class RankOutput:
     def finish(self, seconds: float) -> None:
         """Forward the present content of the pipes, even if their other ends are still open."""
         os.close(self._woken)
-        if not self._thread.ident:
-            return
-        self._thread.join(seconds)
+        if self._thread.ident:
+            self._thread.join(seconds)
         if not self._thread.is_alive():  # otherwise a write still blocks
             self._selector.close()
             os.close(self._wake)

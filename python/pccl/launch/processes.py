@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import os
+import resource
 import select
 import signal
 import socket
@@ -22,18 +24,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pccl import errors
-from pccl.errors import InvalidArgumentError, UnavailableError
+from pccl.errors import InvalidArgumentError, ResourceExhaustedError, UnavailableError
 from pccl.launch import output, sessions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-__all__ = ["GRACE_S", "LEAVE_S", "End", "RankProcesses", "rank_command", "signal_name"]
+__all__ = [
+    "GRACE_S",
+    "LEAVE_S",
+    "End",
+    "RankProcesses",
+    "rank_command",
+    "shortage_named",
+    "signal_name",
+]
 
 # Time for ranks that lose a peer to report it before they are terminated.
 GRACE_S = 5.0
 LEAVE_S = 2.0  # between SIGTERM and SIGKILL
 _LOOK_S = 0.05
+_SHORTAGES = (errno.EMFILE, errno.ENFILE)  # of descriptors of this process, and of the machine
 _LOOPBACKS = ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))
 
 
@@ -61,6 +72,21 @@ class End:
         return f"was killed by {signal_name(-self.status)}"
 
 
+@contextlib.contextmanager
+def shortage_named() -> Iterator[None]:
+    """Raise ResourceExhaustedError, with advice, for a lack of descriptors."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _SHORTAGES:
+            raise
+        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        raise ResourceExhaustedError(
+            f"ranks cannot be started and watched: {error.strerror}; this process may have {limit} "
+            "(ulimit -n): raise the limit, or start fewer ranks"
+        ) from None
+
+
 def signal_name(number: int) -> str:
     """Return, for example, ``signal 9 (SIGKILL)``."""
     try:
@@ -86,8 +112,10 @@ class RankProcesses:
         self._processes: list[subprocess.Popen[bytes]] = []
         self._pidfds: dict[int, int] = {}  # by rank, of running processes
         self._leaving: dict[int, float] = {}  # kill times of sessions with an ended leader
-        self._output = output.RankOutput()
-        self._held = _held_port()
+        with contextlib.ExitStack() as undo:
+            self._held = undo.enter_context(_held_port())
+            self._output = output.RankOutput()
+            undo.pop_all()
         self._poll = select.poll()
         self._guard: subprocess.Popen[bytes] | None = None
         try:
@@ -120,6 +148,10 @@ class RankProcesses:
         """Raise the error after which stdout or stderr was no longer writable, if there is one."""
         if self._output.fault is not None:
             raise self._output.fault
+
+    def stop_requiring_output(self) -> None:
+        """Let ``wait`` go on although stdout or stderr is no longer writable."""
+        self._needs_output = False
 
     def wait(self, seconds: float, is_enough: Callable[[End], bool] = lambda _: False) -> bool:
         """Wait until all processes have ended, or ``is_enough`` returns True for an end.
@@ -209,18 +241,18 @@ class RankProcesses:
                 del self._leaving[session]
 
     def _end(self, *, at_once: bool = False) -> None:
-        try:
+        with contextlib.ExitStack() as last:  # an error of one step skips no other
+            last.callback(self._held.close)
+            last.callback(self._output.finish, LEAVE_S)
+            last.callback(self._reap)
+            last.callback(self._kill)
             if not at_once:
                 self._leave()
-        finally:
-            self._kill()
-            self._output.finish(LEAVE_S)
-            self._held.close()
 
     def _leave(self) -> None:
         """Request all ranks to exit, and wait for their end or the timeout."""
         self.signal(signal.SIGTERM)
-        self._needs_output = False
+        self.stop_requiring_output()
         self.wait(LEAVE_S)
         while self._leaving and sessions.members_of(set(self._leaving)):
             self._end_sessions()
@@ -233,6 +265,8 @@ class RankProcesses:
         until = time.monotonic() + LEAVE_S  # processes of other users remain
         while sessions.signal_all(leaders, signal.SIGKILL) and time.monotonic() < until:
             time.sleep(_LOOK_S / 10)
+
+    def _reap(self) -> None:
         for rank, process in enumerate(self._processes):
             process.wait()
             self._forget(rank)
@@ -279,6 +313,8 @@ def _held_port() -> socket.socket:
         try:
             held = socket.socket(family)
         except OSError as error:
+            if error.errno in _SHORTAGES:
+                raise
             faults.append(f"{address}: {error.strerror}")
             continue
         try:

@@ -16,6 +16,7 @@ from pccl.launch.processes import (
     End,
     RankProcesses,
     rank_command,
+    shortage_named,
     signal_name,
 )
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from types import FrameType
 
 __all__ = ["run_script"]
+
+_OWN_END_S = 0.5  # for a rank that fails after it has written its last output
 
 
 def run_script(
@@ -37,6 +40,7 @@ def run_script(
     report = ""
     try:
         with (
+            shortage_named(),
             _signals_as_exceptions(),
             RankProcesses(
                 lambda _: rank_command("exec", *command), ranks, needs_output=True
@@ -47,7 +51,10 @@ def run_script(
                 code, report = wait(started, grace)
             except _Interrupted as interruption:
                 code, report = _pass_on(interruption.number, started, grace)
-        started.require_output()
+            except OSError as error:
+                code, report = _without_output(started, error)
+        if code == 0:
+            started.require_output()
     except _Interrupted as again:
         code = 128 + again.number
     except BrokenPipeError:  # as of `pccl run ... | head`
@@ -107,6 +114,18 @@ def _wait_while_any_goes_on(started: RankProcesses, _grace: float) -> tuple[int,
     started.wait(math.inf, show)
     failed = [end for end in started.ends if end.is_failure]
     return (failed[0].code if started.ends[-1].is_failure else 0), ""
+
+
+def _without_output(started: RankProcesses, error: OSError) -> tuple[int, str]:
+    """Return code and text of a rank that fails by itself; otherwise raise the output's error."""
+    started.stop_requiring_output()
+    started.wait(_OWN_END_S, lambda end: end.is_failure)
+    failed = next((end for end in started.ends if end.is_failure), None)
+    if failed is None:
+        raise error
+    if isinstance(error, BrokenPipeError):
+        _drop_output()
+    return failed.code, f"{_named(failed)}; its output cannot be written: {error.strerror}"
 
 
 def _pass_on(number: int, started: RankProcesses, grace: float) -> tuple[int, str]:
