@@ -34,9 +34,9 @@ Result<MachineCosts> read_costs(const std::string& path) {
 bool may_replace(const Keeping& keeping, const Status& found) {
     if (found.is_ok() || found.code() == StatusCode::kUnavailable) return true;
     log(LogLevel::kWarning, keeping.path, " is ignored: ", found.message(),
-        keeping.may_be_replaced ? "; this machine's costs are measured anew"
-                                : "; delete it, or name another file as PCCL_COSTS_FILE");
-    return keeping.may_be_replaced;
+        keeping.is_in_cache ? "; this machine's costs are measured anew"
+                            : "; delete it, or name another file as PCCL_COSTS_FILE");
+    return keeping.is_in_cache;
 }
 
 bool is_of(const Origin& origin, const Origin& here) {
@@ -84,9 +84,12 @@ MachineCosts better_of(const MachineCosts& a, const MachineCosts& b) {
     return better;
 }
 
-void keep(const std::string& path, const MachineCosts& costs) {
-    const Status kept = sys::write_cached(path, costs.text());
-    if (!kept.is_ok()) log(LogLevel::kInfo, "this machine's costs are not kept: ", kept.message());
+void keep(const Keeping& keeping, const MachineCosts& costs) {
+    const Status kept = keeping.is_in_cache ? sys::write_cached(keeping.path, costs.text())
+                                            : sys::write_file(keeping.path, costs.text());
+    if (kept.is_ok()) return;
+    log(keeping.is_in_cache ? LogLevel::kInfo : LogLevel::kWarning,
+        "this machine's costs are not kept: ", kept.message());
 }
 
 }  // namespace
@@ -102,7 +105,7 @@ std::string costs_path(const Config& config) {
 Keeping keeping_of(const Config& config) {
     const auto cores = static_cast<int>(sys::allowed_cores().count());
     return {.path = costs_path(config),
-            .may_be_replaced = config.costs_file.empty(),
+            .is_in_cache = config.costs_file.empty(),
             .here = {.machine = concat(sys::machine_name(), "/", cores),
                      .boot = boot_id(),
                      .cores = cores,
@@ -120,7 +123,7 @@ MachineCosts costs_from(const Keeping& keeping) {
     costs.origin.boot = keeping.here.boot;
     costs.origin.date = now_in_utc();
     if (is_of_here) costs = better_of(costs, *kept);
-    if (may_replace(keeping, kept.status()) && !keeping.path.empty()) keep(keeping.path, costs);
+    if (may_replace(keeping, kept.status()) && !keeping.path.empty()) keep(keeping, costs);
     return costs;
 }
 

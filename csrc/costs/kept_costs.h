@@ -20,10 +20,10 @@ inline constexpr int kMinutesToFourthTry = 10;
 
 /// Location of cached costs, and the machine that they must fit.
 struct Keeping {
-    std::string path{};           // empty: no file
-    bool may_be_replaced = true;  // although it contains something else
-    Origin here{};                // machine and boot that the figures must match; the current load
-    long long now_ms = 0;         // as wall_clock_ms() returns it
+    std::string path{};       // empty: no file
+    bool is_in_cache = true;  // then missing folders are made, and other content is replaced
+    Origin here{};            // machine and boot that the figures must match; the current load
+    long long now_ms = 0;     // as wall_clock_ms() returns it
     std::function<MachineCosts()> measure{};
 };
 [[nodiscard]] PCCL_API Keeping keeping_of(const Config& config = process_config());

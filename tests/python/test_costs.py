@@ -66,6 +66,22 @@ def test_a_broken_file_of_the_user_is_named_and_left_alone(
 
 
 @pytest.mark.multiproc
+def test_no_folder_is_made_for_a_file_that_the_user_named(tmp_path: Path) -> None:
+    file = tmp_path / "missing" / "costs.txt"
+    done = subprocess.run(
+        [sys.executable, "-c", "from pccl._core import *; print(machine_costs()[0])"],
+        env=os.environ | {"PCCL_COSTS_FILE": str(file)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("measured 20")
+    assert "this machine's costs are not kept: " in done.stderr
+    assert f"{file}: No such file or directory" in done.stderr
+    assert not file.parent.exists()
+
+
+@pytest.mark.multiproc
 def test_the_first_group_measures_and_later_ones_read(tmp_path: Path) -> None:
     # The last of the tries that a busy machine gets is kept for good.
     texts = []

@@ -55,6 +55,11 @@ def missing(folder: Path) -> str:
     return str(folder / "missing" / "value")
 
 
+def loop(folder: Path) -> str:
+    (folder / "value").symlink_to(folder / "value")
+    return str(folder / "value")
+
+
 def start() -> str:
     """Do what goes by settings: look at the machine, search, and make a group of two."""
     import numpy as np
@@ -128,7 +133,7 @@ def test_without_settings_it_starts(tmp_path: Path) -> None:
     assert in_process(private(tmp_path)) == "ok"
 
 
-@pytest.mark.parametrize("make", [pipe, directory, too_long, missing])
+@pytest.mark.parametrize("make", [pipe, directory, too_long, missing, loop])
 @pytest.mark.parametrize("name", SETTINGS)
 def test_what_cannot_be_used_ends_the_start(
     name: str, make: Callable[[Path], str], tmp_path: Path
@@ -136,7 +141,11 @@ def test_what_cannot_be_used_ends_the_start(
     value = make(tmp_path)
     output = in_process({**private(tmp_path), name: value})
     may_be_missing = {"PCCL_TUNING_FILE", "PCCL_COSTS_FILE"}
-    fits = (make is directory and name in FOLDERS) or (make is missing and name in may_be_missing)
+    fits = (
+        (make is directory and name in FOLDERS)
+        or (make is missing and name in may_be_missing)
+        or (make is loop and name.endswith("_DUMP_FILE"))  # a link is replaced, not followed
+    )
     if fits:
         assert output == "ok"
     else:
@@ -147,6 +156,10 @@ def test_what_cannot_be_used_ends_the_start(
         assert stat.S_ISFIFO(os.lstat(value).st_mode)
     elif make is directory:
         assert list(Path(value).iterdir()) == []
+    elif make is missing:
+        assert not Path(value).parent.exists()
+    elif make is loop:
+        assert "no such file" not in output
 
 
 @pytest.mark.parametrize("make", [pipe, directory, missing])

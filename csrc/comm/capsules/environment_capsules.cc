@@ -39,9 +39,12 @@ Status add_files(const std::string& path, std::vector<std::string>& files) {
     if (fs::is_directory(found)) return add_folder(path, files);
     files.push_back(path);
     if (fs::is_regular_file(found)) return Status::ok();
-    return Status::unavailable(concat(
-        path, fs::exists(found) ? " is neither a file nor a folder" : ": there is no such file",
-        "; name files, and folders of files *.capsule, between \":\""));
+    const std::string fault = fs::exists(found) ? " is neither a file nor a folder"
+                              : found.type() == fs::file_type::not_found
+                                  ? ": there is no such file"
+                                  : concat(" cannot be read: ", error.message());
+    return Status::unavailable(
+        concat(path, fault, "; name files, and folders of files *.capsule, between \":\""));
 }
 
 Result<std::vector<std::string>> files_of(std::string_view paths) {

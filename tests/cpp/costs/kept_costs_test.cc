@@ -41,7 +41,7 @@ class KeptCosts : public testing::Test {
 
     Keeping keeping() {
         return {.path = path(),
-                .may_be_replaced = true,
+                .is_in_cache = true,
                 .here = {.machine = "m/2", .boot = "b"},
                 .measure = [this] {
                     ++measured_;
@@ -171,7 +171,7 @@ TEST_F(KeptCosts, OfAnotherUserAreMeasuredAnew) {
 TEST_F(KeptCosts, InAFileThatTheUserNamedAreNeverReplacedByOthers) {
     write("my notes\n");
     Keeping own = keeping();
-    own.may_be_replaced = false;
+    own.is_in_cache = false;
     EXPECT_DOUBLE_EQ(costs_from(own).core_round_trip.seconds, 1e-6);
     EXPECT_EQ(read(), "my notes\n");
 }
@@ -258,7 +258,7 @@ TEST(CostsPath, FollowsTheSettings) {
     EXPECT_THAT(costs_path(config), testing::StartsWith("/home/me/.cache/pccl/costs-4-"));
     config.costs_file = "/etc/costs";
     EXPECT_EQ(costs_path(config), "/etc/costs");
-    EXPECT_FALSE(keeping_of(config).may_be_replaced);
+    EXPECT_FALSE(keeping_of(config).is_in_cache);
     config.costs_file = "off";
     EXPECT_EQ(costs_path(config), "");
 }
