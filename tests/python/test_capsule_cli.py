@@ -202,6 +202,7 @@ def test_replay_plays_capsules_and_built_in_algorithms(folder: Path) -> None:
         (("ring:all_gather:x",), "'ring:all_gather:x' has 'x' ranks"),
         (("ring:all_gather:8", "--network", "torus"), "--network is 'torus'; there are ring"),
         (("rings:all_gather:8",), "rings"),
+        (("ring:all_gather:8", "--network", "hosts:8", "--across", "0"), "bandwidth"),
     ):
         done = run(folder, "replay", *wrong)
         assert done.returncode != 0

@@ -118,5 +118,9 @@ def test_refuses_what_makes_no_sense() -> None:
             links(64),
             reconfiguration=0,
         )
+    with pytest.raises(ValueError, match="0 ranks 1 apart are no group"):
+        pccl.phase_costs.advise(
+            [pccl.phase_costs.Operation("all_reduce", 1, size=0)], links(64), reconfiguration=0
+        )
     with pytest.raises(ValueError, match="all_reduce or all_to_all"):
         pccl.phase_costs.Operation("broadcast", 1)

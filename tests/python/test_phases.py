@@ -336,6 +336,10 @@ def test_watching_requires_the_expected_phase(file: Path) -> None:
     assert drift.missing
     with pytest.raises(pccl.InvalidArgumentError, match="rings"):
         next(cluster.watch("rings"))
+    with pytest.raises(pccl.InvalidArgumentError, match="phase"):
+        next(cluster.watch(""))
+    with pytest.raises(pccl.InvalidArgumentError, match="no phase has an empty name"):
+        cluster.plan("", "ring")
     with pytest.raises(pccl.InvalidArgumentError, match="interval is 0"):
         next(cluster.watch("ring", interval=0))
 

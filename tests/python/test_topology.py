@@ -97,6 +97,8 @@ def test_errors_are_pccls_own_and_name_the_right_form(tmp_path: Path) -> None:
         topology.load(DATA / "h100_1gpu_1nic.xml", assume={"gpus": 8})
     with pytest.raises(pccl.InvalidArgumentError, match="must be 0 or 1"):
         topology.load(DATA / "h100_1gpu_1nic.xml", assume={"p2p": 2})
+    with pytest.raises(TypeError, match=r"assume is 0 .*: it must be a mapping"):
+        topology.load(DATA / "h100_1gpu_1nic.xml", assume=0)  # type: ignore[arg-type]
     with pytest.raises(pccl.UnsupportedError, match="only 1, NCCL's, is read; 2 is RCCL's"):
         topology.parse('<system version="2"/>')
     with pytest.raises(pccl.UnavailableError, match="cannot read"):

@@ -59,7 +59,7 @@ def load_capsule(
         return group.load(capsule, sizes)
     from pccl.torch.backend import require_backend
 
-    backend = require_backend(group, "load_capsule")
+    backend = require_backend(group, "load_capsule", ["a pccl.Communicator"])
     if isinstance(capsule, Capsule):
         loaded = backend.load_capsule(capsule.data, False, sizes)
     else:
@@ -86,7 +86,7 @@ def unload_capsule(name: str, group: Communicator | ProcessGroup | None = None) 
         return group.unload(name)
     from pccl.torch.backend import require_backend
 
-    return require_backend(group, "unload_capsule").unload_capsule(name)
+    return require_backend(group, "unload_capsule", ["a pccl.Communicator"]).unload_capsule(name)
 
 
 def capsules(group: Communicator | ProcessGroup | None = None) -> Table[LoadedCapsule]:
@@ -111,5 +111,5 @@ def capsules(group: Communicator | ProcessGroup | None = None) -> Table[LoadedCa
         return group.capsules()
     from pccl.torch.backend import require_backend
 
-    backend = require_backend(group, "capsules")
+    backend = require_backend(group, "capsules", ["a pccl.Communicator"])
     return Table(LoadedCapsule(*each) for each in backend.loaded_capsules())

@@ -72,7 +72,7 @@ def bench(
         raise ValueError(f"no folder for the rows: {output.parent}")
     if output:
         check_writable(output)
-    if op and not set(chosen) & set(REDUCTIONS):
+    if op is not None and not set(chosen) & set(REDUCTIONS):
         raise ValueError(f"--op {op} has no effect on {', '.join(chosen)}")
     if gpus is not None and ranks is not None:
         raise ValueError("--ranks has no effect with --gpus, which has a process for each")
@@ -83,7 +83,7 @@ def bench(
         collectives=tuple(chosen or COLLECTIVES),
         ranks=processes,
         dtype=dtype,
-        op=op or "sum",
+        op="sum" if op is None else op,
     )
     rows = _measure(job, cards, is_shown=not as_json)
     on = {"gpus": cards} if cards else {}

@@ -164,7 +164,7 @@ def replay(
     from pccl.cli import capsule_replay
 
     port = capsule_replay.speed_of(bandwidth, start, hop)
-    link = capsule_replay.speed_of(across or bandwidth, start, hop)
+    link = capsule_replay.speed_of(bandwidth if across is None else across, start, hop)
     made = capsule_replay.Program.of(program, ranks, aggregation)
     capsule_replay.replay(
         made,

@@ -31,6 +31,12 @@ REASONS = {
 }
 # A rank has only its own lengths in these collectives, so one algorithm serves all lengths.
 ONE_CHOICE = ("all_to_all",)
+OTHER_GROUPS = (  # beside process groups of torch
+    "a pccl.Communicator",
+    "a pccl.topology.Job",
+    "a pccl.gpu.DeviceGroup",
+    "a pccl.explanation.Gpus",
+)
 
 
 class Way(NamedTuple):
@@ -269,7 +275,7 @@ def _explain_host(
         )
     from pccl.torch import backend as torch_backend
 
-    backend = torch_backend.require_backend(group, "explain")
+    backend = torch_backend.require_backend(group, "explain", OTHER_GROUPS)
     of_torch = [Way(*way) for way in backend.explain(collective, nbytes)]
     return _explanation(collective, nbytes, of_torch, LinksCountedOn(*backend.links_counted_on()))
 

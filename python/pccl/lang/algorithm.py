@@ -208,7 +208,7 @@ class Algorithm:
             The algorithm is wrong. The message names the line, the steps in conflict, and the
             number of ranks where there are several.
         """
-        name = name or self.function.__name__
+        name = self.function.__name__ if name is None else name
         about = About(name, author, licence, note, sizes, self.protocol)
         requested = self.ranks if ranks is None else ranks
         if requested is None or isinstance(requested, int):

@@ -89,7 +89,7 @@ def from_generator(
     generator = _Generator(algorithm, collective, root, chunks, slots)
     if ranks is None:
         return generator.algorithm(protocol)
-    made = generator.schedule(ranks).renamed(name or f"{algorithm}{ranks}")
+    made = generator.schedule(ranks).renamed(f"{algorithm}{ranks}" if name is None else name)
     return Capsule.of(made, sizes=sizes, protocol=protocol)
 
 

@@ -136,7 +136,7 @@ def _cost_of(operation: Operation, on: circuits.Circuits, reconfiguration: float
         switched = circuits.all_to_all_rotating(on, operation.nbytes, reconfiguration)
         switches = on.ranks - 1
     else:
-        size = operation.size or on.ranks
+        size = on.ranks if operation.size is None else operation.size
         if not 1 < size * operation.stride <= on.ranks:
             raise ValueError(f"{size} ranks {operation.stride} apart are no group of {on.ranks}")
         stride = operation.stride

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pccl._core import Controller, PhaseNetwork
-from pccl.errors import UnavailableError
+from pccl.errors import InvalidArgumentError, UnavailableError
 from pccl.phases.cluster_file import read_cluster_file
 from pccl.phases.progress import watched
 from pccl.phases.results import (
@@ -147,6 +147,8 @@ class Cluster:
         UnavailableError
             Another thread switches or reads the cluster.
         """
+        if source == "":
+            raise InvalidArgumentError("no phase has an empty name; None: nothing is connected")
         reported = self._controller.plan(source or "", target)
         lost, moved = reported["lost"], reported["moved"]
         before = self._phases.get(source or "", ())

@@ -95,7 +95,7 @@ def watch(
     if interval == 0:
         raise InvalidArgumentError("interval is 0 s: it must be above 0")
     interval = limit_of(interval, "interval")
-    meant = phase or cluster.phase_shown(timeout=timeout)
+    meant = cluster.phase_shown(timeout=timeout) if phase is None else phase
     if meant is None:
         raise MismatchError("the switches show no phase of the file: name the one that is meant")
     wanted = {each.name: each.add for each in cluster.plan(None, meant).switches}

@@ -79,10 +79,10 @@ class TorchRanks:
         import torch
         import torch.distributed as dist
 
-        from pccl.torch.backend import require_backend
+        from pccl.torch.backend import require_backend, whole_of
 
-        backend = require_backend(group, "a timeline")
-        whole = group or dist.distributed_c10d._get_default_group()
+        backend = require_backend(group, "a timeline", ["a pccl.Communicator"])
+        whole = whole_of(group)
         self._dist, self._group, self._tensor = dist, group, torch.from_numpy
         self.name = f"group {whole.group_name}"
         self.rank, self.size = dist.get_rank(group), dist.get_world_size(group)

@@ -214,5 +214,5 @@ def job(group: _core.Communicator | ProcessGroup | None = None) -> Job:
         return Job(_core.JobTopology.decode(group.describe_job()))
     from pccl.torch import backend as torch_backend
 
-    backend = torch_backend.require_backend(group, "topology.job")
+    backend = torch_backend.require_backend(group, "topology.job", ["a pccl.Communicator"])
     return Job(_core.JobTopology.decode(backend.describe_job()))

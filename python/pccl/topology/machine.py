@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import math
 import typing
+from collections.abc import Mapping
 from pathlib import Path as FilePath
 from typing import TypeAlias
 
 from pccl import _core
 from pccl._internal import given_file
+from pccl._internal.arguments import require
 from pccl._internal.whole_file import write_whole
 from pccl.errors import InvalidArgumentError
 from pccl.topology import figure, plan_plot, plot
@@ -17,8 +19,6 @@ from pccl.topology.values import Link
 from pccl.topology.words import counted
 
 if typing.TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import matplotlib.figure
     import networkx
 
@@ -315,6 +315,13 @@ def _written(text: str, path: _FileName | None) -> str:
     return text
 
 
+def _assumed(assume: Mapping[str, int] | None) -> dict[str, int]:
+    if assume is None:
+        return {}
+    require(assume, Mapping, "assume", "a mapping of names to ints, or None")
+    return dict(assume)
+
+
 def detect(*, assume: Mapping[str, int] | None = None, strict: bool = False) -> Topology:
     """Detect the topology of this machine.
 
@@ -338,7 +345,7 @@ def detect(*, assume: Mapping[str, int] | None = None, strict: bool = False) -> 
     InvalidArgumentError
         ``assume`` or PCCL_TOPO_FILE is invalid, or ``strict`` is set and there are warnings.
     """
-    return Topology(_core.Topology.detect(assume=dict(assume or {}), strict=strict))
+    return Topology(_core.Topology.detect(assume=_assumed(assume), strict=strict))
 
 
 def load(
@@ -366,7 +373,7 @@ def load(
     UnsupportedError
         The NCCL XML has another version.
     """
-    core = _core.Topology.load(str(path), assume=dict(assume or {}), strict=strict)
+    core = _core.Topology.load(str(path), assume=_assumed(assume), strict=strict)
     return Topology(core)
 
 
@@ -425,5 +432,5 @@ def parse(
     UnsupportedError
         The NCCL XML has another version.
     """
-    core = _core.Topology.parse(text, name, assume=dict(assume or {}), strict=strict)
+    core = _core.Topology.parse(text, name, assume=_assumed(assume), strict=strict)
     return Topology(core)

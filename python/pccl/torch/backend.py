@@ -18,7 +18,7 @@ from pccl.results.table import Table
 from pccl.torch import registration
 
 if typing.TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from torch.distributed import ProcessGroup
 
@@ -29,15 +29,24 @@ __all__ = ["health", "monitored_barrier", "shrink"]
 _LONGEST_S = 60.0  # for the ranks to agree on one list
 
 
-def require_backend(group: ProcessGroup | None, caller: str) -> ProcessGroupPCCL:
+def whole_of(group: ProcessGroup | None) -> ProcessGroup:
+    """Return the group; the default group for None."""
+    return dist.distributed_c10d._get_default_group() if group is None else group
+
+
+def require_backend(
+    group: ProcessGroup | None, caller: str, others: Sequence[str] = ()
+) -> ProcessGroupPCCL:
     """Return PCCL's backend of ``group``; None for the default group.
 
     Raises
     ------
     ValueError
         The group has no backend "pccl"; the message names ``caller``.
+    TypeError
+        It is no process group; the message also names ``others``, which the caller accepts.
     """
-    backend = registration.backend_of(group or dist.distributed_c10d._get_default_group())
+    backend = registration.backend_of(whole_of(group), others)
     if backend is None:
         raise ValueError(f"{caller} needs a process group with the backend pccl")
     return backend
@@ -158,7 +167,7 @@ def shrink(
         ``ranks_to_exclude`` is given.
     """
     backend = require_backend(group, "shrink")
-    whole = group or dist.distributed_c10d._get_default_group()
+    whole = whole_of(group)
     served = [
         each for each in whole._device_types if isinstance(whole._get_backend(each), type(backend))
     ]
@@ -206,7 +215,7 @@ def _shrink_to_agreed(
     """Shrink without the missing ranks; repeat if more ranks are found missing meanwhile."""
     options = backend.options
     options.least = least
-    whole = group or dist.distributed_c10d._get_default_group()
+    whole = whole_of(group)
     deadline = time.monotonic() + _LONGEST_S
     while True:
         ranks = backend.missing() if ranks_to_exclude is None else ranks_to_exclude

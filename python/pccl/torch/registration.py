@@ -14,6 +14,8 @@ import torch.distributed as dist
 from pccl._internal.arguments import require
 
 if typing.TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pccl._torch import Options, ProcessGroupPCCL
 
 NAME = "pccl"
@@ -92,11 +94,15 @@ def _shut_down_all() -> None:
             backend.shutdown()
 
 
-def backend_of(group: dist.ProcessGroup) -> ProcessGroupPCCL | None:
-    """Return PCCL's backend of ``group``, or None if it has none."""
+def backend_of(group: dist.ProcessGroup, others: Sequence[str] = ()) -> ProcessGroupPCCL | None:
+    """Return PCCL's backend of ``group``, or None if it has none.
+
+    A TypeError names the types that the caller accepts: a process group and ``others``.
+    """
     from pccl import _torch
 
-    require(group, dist.ProcessGroup, "group", "a process group of torch.distributed, or None")
+    right = ", ".join((*others, "a process group of torch.distributed, or None"))
+    require(group, dist.ProcessGroup, "group", right)
     group = getattr(group, "wrapped_pg", group)  # TORCH_DISTRIBUTED_DEBUG=DETAIL
     for device in group._device_types:
         backend = group._get_backend(torch.device(device))
