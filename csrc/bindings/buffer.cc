@@ -116,13 +116,20 @@ Block Buffers::add(PyObject* object, Access access) {
 
 std::byte* Buffers::make(std::size_t bytes) {
     if (std::byte* const memory = try_to_make(bytes)) return memory;
-    throw_status(Status::resource_exhausted(
+    return fall_short(Status::resource_exhausted(
         concat("this process has no ", bytes, " bytes of memory for a copy of a buffer")));
 }
 
 std::byte* Buffers::try_to_make(std::size_t bytes) {
     own_.emplace_back(new (std::nothrow) std::byte[bytes]);
     return own_.back().get();
+}
+
+std::byte* Buffers::fall_short(Status why) {
+    if (!stands_in_) throw_status(why);
+    refuse(std::move(why));
+    is_short_ = true;
+    return make_unit();
 }
 
 // numpy's buffer protocol takes longer than a small collective, so this avoids it.
@@ -174,7 +181,7 @@ Buffers::BufferMemory Buffers::memory_of_view(PyObject* object, Access access) {
 
 Buffers::BufferMemory Buffers::stand_in(std::size_t bytes, DataType type, Status why) {
     std::byte* const memory = stands_in_ ? try_to_make(bytes) : nullptr;
-    if (memory == nullptr) throw_status(why);
+    if (memory == nullptr) return {fall_short(std::move(why)), bytes, type};
     refuse(std::move(why));
     return {memory, bytes, type};
 }

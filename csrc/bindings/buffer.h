@@ -42,9 +42,14 @@ class Buffers {
     void keep(pybind11::object object) { arrays_.push_back(std::move(object)); }
     /// Releases all objects. Requires the GIL; this is cheaper than to let the destructor take it.
     void release();
-    /// Returns `bytes` bytes of own memory, aligned for any element type. Throws
-    /// kResourceExhausted if there is not so much.
+    /// Returns `bytes` bytes of own memory, aligned for any element type. If there is not so much,
+    /// the error is kResourceExhausted, which is recorded instead of thrown as that of a refused
+    /// array: then only make_unit()'s bytes are there.
     std::byte* make(std::size_t bytes);
+    /// Returns own memory for one element of any type.
+    std::byte* make_unit() { return own_.emplace_back(new std::byte[kLongestElement]).get(); }
+    /// Returns whether own memory is shorter than the blocks that add() has returned.
+    [[nodiscard]] bool is_short() const { return is_short_; }
     [[nodiscard]] DataType type() const { return type_.value_or(DataType::kBytes); }
     /// Throws UnsupportedError, with the name of the element type, where PCCL does not support that
     /// type.
@@ -53,6 +58,8 @@ class Buffers {
     }
 
    private:
+    static constexpr std::size_t kLongestElement = 16;  // complex128
+
     struct BufferMemory {
         std::byte* data = nullptr;
         std::size_t bytes = 0;
@@ -67,10 +74,12 @@ class Buffers {
     /// (foreign_memory.h).
     std::optional<BufferMemory> memory_of_foreign(PyObject* object, Access access);
     /// Returns own memory in place of a refused array. Throws `why` unless stand_in_for_refused()
-    /// was called, or if there is not so much memory.
+    /// was called.
     BufferMemory stand_in(std::size_t bytes, DataType type, Status why);
     /// Returns `bytes` bytes of own memory; null if there is not so much.
     std::byte* try_to_make(std::size_t bytes);
+    /// Refuses an array for lack of memory. Throws `why` unless stand_in_for_refused() was called.
+    std::byte* fall_short(Status why);
     BufferMemory stand_in_for_view(PyObject* object, Status why);
     [[noreturn]] void refuse_to_reduce() const;
 
@@ -80,6 +89,7 @@ class Buffers {
     std::vector<std::unique_ptr<std::byte[]>> own_;
     std::optional<DataType> type_;
     bool stands_in_ = false;
+    bool is_short_ = false;
     Status why_refused_{};
 };
 

@@ -70,7 +70,13 @@ KeptBlocks::~KeptBlocks() { kept(side_) = std::move(blocks_); }
 void BufferCall::bind(const py::object& x, const py::object& out) {
     take(x, out);
     if (schedule::reduces(what_.kind)) buffers_.check_reducible();
-    if (what_.reducing.factor) premultiply();
+    if (what_.reducing.factor && !buffers_.is_short()) premultiply();
+    if (buffers_.is_short()) shorten_blocks();
+}
+
+void BufferCall::shorten_blocks() {
+    for (std::vector<Block>* const side : {&*inputs_, &*outputs_})
+        for (Block& block : *side) block = {buffers_.make_unit(), 1};
 }
 
 void BufferCall::premultiply() {
@@ -80,6 +86,7 @@ void BufferCall::premultiply() {
         const extension::ReleasedGil released;
         for (Block& input : *inputs_) {
             std::byte* const product = buffers_.make(input.count * size_of(type));
+            if (buffers_.is_short()) break;
             status = arithmetic::premultiply(type, product, input.data, input.count,
                                              *what_.reducing.factor);
             if (!status.is_ok()) break;
@@ -151,7 +158,7 @@ void BufferCall::write_blocks(const py::object& object) {
     std::vector<Block>& blocks = *outputs_;
     add(blocks, object, Access::kWrite);
     const std::size_t element = size_of(buffers_.type());
-    if (!has_lists_ || !share_memory(blocks, element)) return;
+    if (!has_lists_ || buffers_.is_short() || !share_memory(blocks, element)) return;
     buffers_.refuse(Status::invalid_argument(
         "buffers of out share memory; give arrays that have memory of their own"));
     for (Block& block : blocks) block.data = buffers_.make(block.count * element);

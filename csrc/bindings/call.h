@@ -79,9 +79,9 @@ class BufferCall {
 
     /// Returns the collective. Valid during the lifetime of this BufferCall.
     [[nodiscard]] Collective collective(std::string_view algorithm = {}) const;
-    /// Returns the error of a buffer that is read-only, strided, or written twice; ok: there is
-    /// none. The collective replaces such a buffer by memory of its own, and notifies the other
-    /// ranks, which fail unless they refuse a buffer, too.
+    /// Returns the error of a buffer that is read-only, strided, written twice, or needs a copy for
+    /// which there is no memory; ok: there is none. The collective replaces such a buffer by memory
+    /// of its own, and notifies the other ranks, which fail unless they refuse a buffer, too.
     [[nodiscard]] const Status& why_refused() const { return buffers_.why_refused(); }
     [[nodiscard]] CollectiveKind kind() const { return what_.kind; }
     /// Returns the owner of the memory.
@@ -98,6 +98,9 @@ class BufferCall {
     void write_blocks(const pybind11::object& object);
     void add(std::vector<Block>& blocks, const pybind11::object& object, Access access);
     void cut(std::vector<Block>& blocks, Block whole) const;
+    /// Replaces all blocks by blocks of one element, where there is no memory for more: the other
+    /// ranks get the refusal with the first of them.
+    void shorten_blocks();
     /// Replaces the inputs by their products where the reduction has a factor.
     void premultiply();
 

@@ -68,8 +68,8 @@ std::string_view field_that_differs(const abi::CollectiveHeader& ours,
     if (op_of(ours) != op_of(theirs)) return "the operator";
     if (ours.root != theirs.root) return "the root";
     if (is_of_pairs(ours) != is_of_pairs(theirs)) return "whether split sizes or lists are given";
-    if (ours.count != theirs.count) return "the number of elements";
     if (refuses(ours) != refuses(theirs)) return kRefusal;
+    if (ours.count != theirs.count) return "the number of elements";
     const bool overlaps = overlaps_itself(ours) || overlaps_itself(theirs);
     if (ours.lengths != theirs.lengths || ours.reduce_op != theirs.reduce_op)
         return overlaps ? kOverlap : "the lengths of blocks";

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "csrc/torch/call.h"
 
+#include <ATen/ATen.h>
+
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "csrc/collective/arithmetic/arithmetic.h"
 #include "csrc/torch/errors.h"
@@ -106,6 +110,7 @@ Collective Call::collective() const {
 
 std::size_t Call::pieces() const {
     constexpr std::size_t kBytes = std::size_t{4} << 20;
+    if (staging_.is_short()) return 1;
     const bool is_one_block = kind_ == CollectiveKind::kAllReduce ||
                               kind_ == CollectiveKind::kReduce ||
                               kind_ == CollectiveKind::kBroadcast;
@@ -116,6 +121,7 @@ std::size_t Call::pieces() const {
 }
 
 Collective Call::piece(std::size_t index) {
+    if (staging_.is_short()) shorten_blocks();
     const std::size_t all = pieces();
     Collective whole = collective();
     if (all == 1) {
@@ -138,10 +144,19 @@ Collective Call::piece(std::size_t index) {
     return whole;
 }
 
+void Call::shorten_blocks() {
+    const auto blocks = static_cast<std::int64_t>(inputs_.size() + outputs_.size());
+    const at::Tensor units = at::empty({blocks}, at::kComplexDouble);
+    staging_.hold(units);
+    auto* at = static_cast<std::byte*>(units.mutable_data_ptr());
+    for (Blocks* const side : {&inputs_, &outputs_})
+        for (Block& block : *side) block = {std::exchange(at, at + units.element_size()), 1};
+}
+
 at::Tensor Call::readable(const at::Tensor& tensor) {
     check(tensor);
     at::Tensor memory = staging_.readable(tensor);
-    if (!reduction_.factor) return memory;
+    if (!reduction_.factor || staging_.is_short()) return memory;
     staging_.load();
     memory = premultiplied(memory);
     staging_.hold(memory);
@@ -171,15 +186,16 @@ void Call::check(const at::Tensor& tensor) const {
                       device_, " and ", tensor.device());
 }
 
-at::Tensor Call::premultiplied(const at::Tensor& tensor) const {
+at::Tensor Call::premultiplied(const at::Tensor& tensor) {
     if (tensor.is_cuda()) return scaled_copy(tensor, *reduction_.factor);
-    at::Tensor product = stage_for(tensor);
+    std::optional<at::Tensor> product = staging_.try_to_stage(tensor);
+    if (!product) return staging_.fall_short(tensor);
     const Block from = block_to_read(tensor, encoding_);
-    const Block to = block_to_write(product, encoding_);
+    const Block to = block_to_write(*product, encoding_);
     const Status status =
         arithmetic::premultiply(encoding_.type, to.data, from.data, from.count, *reduction_.factor);
     throw_unless_ok("premul_sum", status);
-    return product;
+    return *std::move(product);
 }
 
 }  // namespace pccl::backend

@@ -72,7 +72,10 @@ class Call {
     [[nodiscard]] at::Tensor writable(const at::Tensor& tensor);
     void append_parts(Blocks& blocks, Block whole, std::span<const std::size_t> lengths) const;
     void check(const at::Tensor& tensor) const;
-    [[nodiscard]] at::Tensor premultiplied(const at::Tensor& tensor) const;
+    [[nodiscard]] at::Tensor premultiplied(const at::Tensor& tensor);
+    /// Replaces all blocks by blocks of one element, where there is no memory for more: the other
+    /// ranks get the refusal with the first of them.
+    void shorten_blocks();
 
     CollectiveKind kind_;
     at::ScalarType scalar_type_;

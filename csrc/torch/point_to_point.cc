@@ -33,6 +33,7 @@ PcclBackend::WorkPtr PcclBackend::send(Tensors& tensors, int destination, int ta
         return issue_message({true, destination, tensors.front()});
     TensorStaging staging(place_of(tensors.front()));
     const at::Tensor memory = staging.readable(message(tensors));
+    throw_unless_ok("pccl:send", staging.why_refused());
     staging.load();
     Request request{.type = OpType::SEND,
                     .title = "pccl:send",

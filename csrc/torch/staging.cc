@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "csrc/torch/staging.h"
 
+#include <ATen/ATen.h>
 #include <c10/core/CPUAllocator.h>
+#include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "csrc/base/text/text.h"
@@ -75,15 +78,16 @@ at::Tensor TensorStaging::readable(const at::Tensor& tensor) {
         held_.push_back(tensor);
         return tensor;
     }
-    at::Tensor memory = stage(tensor);
-    held_.push_back(memory);
-    fill(memory, tensor);
-    return memory;
+    const std::optional<at::Tensor> memory = try_to_stage(tensor);
+    if (!memory) return fall_short(tensor);
+    held_.push_back(*memory);
+    fill(*memory, tensor);
+    return *memory;
 }
 
 at::Tensor TensorStaging::updatable(const at::Tensor& tensor) {
     at::Tensor memory = writable(tensor);
-    if (!memory.is_same(tensor)) fill(memory, tensor);
+    if (!memory.is_same(tensor) && !is_short_) fill(memory, tensor);
     return memory;
 }
 
@@ -124,14 +128,37 @@ at::Tensor TensorStaging::writable(const at::Tensor& tensor) {
     if (shared.is_any()) overlap_ = mixed(overlap_, shared.digest) | 1U;
     // Pending work of the GPU may use the memory that finish() writes, on another stream.
     if (place_ == StagingPlace::kHost && tensor.is_cuda()) await_current_stream(tensor.device());
-    copies_back_.push_back({stage(tensor), tensor, shared.is_any()});
+    std::optional<at::Tensor> memory = try_to_stage(tensor);
+    if (!memory) return fall_short(tensor);
+    copies_back_.push_back({*std::move(memory), tensor, shared.is_any()});
     return copies_back_.back().stage;
 }
 
 at::Tensor TensorStaging::refused(const at::Tensor& tensor, std::string why) {
-    if (why_refused_.is_ok()) why_refused_ = Status::invalid_argument(std::move(why));
-    held_.push_back(stage(tensor));
-    return held_.back();
+    refuse(Status::invalid_argument(std::move(why)));
+    const std::optional<at::Tensor> memory = try_to_stage(tensor);
+    if (!memory) return fall_short(tensor);
+    held_.push_back(*memory);
+    return *memory;
+}
+
+std::optional<at::Tensor> TensorStaging::try_to_stage(const at::Tensor& tensor) const {
+    const bool is_in_gpu = tensor.is_cuda() && place_ == StagingPlace::kDevice;
+    if (is_in_gpu) return stage(tensor);
+    try {
+        return stage(tensor);
+    } catch (const c10::Error&) {
+        return std::nullopt;
+    }
+}
+
+at::Tensor TensorStaging::fall_short(const at::Tensor& tensor) {
+    refuse(Status::resource_exhausted(
+        concat("this process has no memory for a copy of ", layout_of(tensor))));
+    is_short_ = true;
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    held_.push_back(at::empty({}, at::TensorOptions(tensor.scalar_type())));
+    return held_.back().expand(tensor.sizes());
 }
 
 Status TensorStaging::check_repeats() const {

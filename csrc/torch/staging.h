@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -68,6 +69,13 @@ class TensorStaging {
         const bool is_own = status.code() == StatusCode::kMismatch && !why_refused_.is_ok();
         return is_own ? why_refused_ : status;
     }
+    /// Returns uninitialised memory for a copy; nullopt where the host has not so much.
+    [[nodiscard]] std::optional<at::Tensor> try_to_stage(const at::Tensor& tensor) const;
+    /// Returns whether there was no memory for a copy: then the memory that was returned for it has
+    /// one element.
+    [[nodiscard]] bool is_short() const { return is_short_; }
+    /// Returns a copy's memory of one element, and makes finish() return kResourceExhausted.
+    at::Tensor fall_short(const at::Tensor& tensor);
     /// Returns the error that finish() will return in any case, or ok.
     [[nodiscard]] const Status& why_refused() const { return why_refused_; }
 
@@ -87,6 +95,9 @@ class TensorStaging {
 
     [[nodiscard]] bool needs_stage(const at::Tensor& tensor) const;
     [[nodiscard]] at::Tensor stage(const at::Tensor& tensor) const;
+    void refuse(Status why) {
+        if (why_refused_.is_ok()) why_refused_ = std::move(why);
+    }
 
     StagingPlace place_;
     c10::SmallVector<at::Tensor, 2> held_;
@@ -95,6 +106,7 @@ class TensorStaging {
     std::uint64_t overlap_ = 0;
     Repeats repeats_ = Repeats::kCompared;
     Status why_refused_{};  // returned by finish()
+    bool is_short_ = false;
 };
 
 }  // namespace pccl::backend

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import resource
 import tempfile
 import warnings
 from pathlib import Path
@@ -14,6 +15,7 @@ import torch
 
 import pccl
 import pccl.lang as pl
+from pccl.communicator import PremulSum
 from support.thread_ranks import run_threads
 
 if TYPE_CHECKING:
@@ -142,3 +144,66 @@ def test_outputs_that_share_memory_are_refused(tmp_path: Path) -> None:
         assert y.tolist() == [0.0, 1.0, 0.0, 1.0, 0.0]
 
     run_threads(tmp_path, 2, body)
+
+
+def endless() -> Array:
+    """Return a view that is longer than any machine's memory."""
+    return np.broadcast_to(np.zeros(1), 1 << 45)
+
+
+ENDLESS_CALLS: dict[str, Callable[[pccl.Communicator], object]] = {
+    "all_reduce": lambda c: c.all_reduce(endless()),
+    "all_gather": lambda c: c.all_gather(endless(), np.ones(4)),
+    "reduce_scatter": lambda c: c.reduce_scatter(endless(), np.ones(4)),
+    "all_to_all": lambda c: c.all_to_all(endless(), np.ones(4)),
+    "async_all_reduce": lambda c: c.all_reduce(endless(), async_op=True).wait(),
+}
+
+
+@pytest.mark.parametrize("kind", ENDLESS_CALLS)
+def test_ranks_without_memory_for_a_refused_buffer_refuse_alike(tmp_path: Path, kind: str) -> None:
+    def body(comm: pccl.Communicator) -> None:
+        with pytest.raises(pccl.InvalidArgumentError, match=r"strided|read-only"):
+            ENDLESS_CALLS[kind](comm)
+        x = np.ones(2)
+        comm.all_reduce(x)
+        assert x.tolist() == [2.0, 2.0]
+
+    run_threads(tmp_path, 2, body)
+
+
+@pytest.mark.parametrize("kind", ENDLESS_CALLS)
+def test_one_rank_without_memory_for_a_refused_buffer_is_an_error_of_all(
+    tmp_path: Path, kind: str
+) -> None:
+    def body(comm: pccl.Communicator) -> str:
+        with pytest.raises(pccl.Error) as raised:
+            ENDLESS_CALLS[kind](comm) if comm.rank == 1 else CALLS[kind](comm, np.zeros(4))
+        return str(raised.value)
+
+    good, refusing = run_threads(tmp_path, 2, body, ends_well=False)
+    assert "ranks disagree about whether their buffers can be used" in good
+    assert "rank 1 runs" in good
+    assert "strided" in refusing or "read-only" in refusing
+
+
+def test_one_rank_without_memory_for_a_copy_is_an_error_of_all() -> None:
+    def scale(comm: pccl.Communicator) -> str:
+        x = np.ones(1 << 24, np.float32)
+        comm.barrier()
+        if comm.rank == 1:
+            pages = int(Path("/proc/self/statm").read_text().split()[0])
+            resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 1024, -1))
+        try:
+            comm.all_reduce(x, op=PremulSum(2.0))
+        except pccl.Error as error:
+            return f"{type(error).__name__}: {error}"
+        return "no error"
+
+    others, own = pccl.run(scale, ranks=2)
+    assert others.startswith("MismatchError")
+    assert "refusing a buffer" in others
+    assert own == (
+        "ResourceExhaustedError: all_reduce: this process has no 67108864 bytes of memory for a "
+        "copy of a buffer"
+    )

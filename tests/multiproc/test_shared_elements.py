@@ -13,6 +13,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+import pccl
 from support.launch import not_on_gloo, run_ranks
 from support.torch_names import all_gather_single, reduce_scatter_single
 
@@ -215,3 +216,42 @@ def one_alone(rank: int, world_size: int, kind: str, make: str) -> None:
 )
 def test_one_rank_alone(kind: str, make: str, world_size: int) -> None:
     run_ranks(one_alone, world_size, arguments=(kind, make))
+
+
+def endless() -> Tensor:
+    """Return a tensor whose copy is longer than any machine's memory."""
+    return torch.ones(1).expand(1 << 45)
+
+
+def copies_without_memory_are_refused_on_all_ranks(rank: int, world_size: int) -> None:
+    why = "no memory for a copy of a tensor of sizes"
+    calls: list[Callable[[], object]] = [
+        lambda: dist.all_reduce(endless()),
+        lambda: dist.all_reduce(endless(), async_op=True).wait(),
+        lambda: dist.broadcast(endless(), 0),
+        lambda: all_gather_single(torch.ones(1).expand(2 << 45), endless()),
+        lambda: dist.all_to_all_single(endless(), endless()),
+        lambda: dist.send(endless(), 1 - rank),
+        lambda: dist.recv(endless(), 1 - rank),
+    ]
+    for call in calls:
+        with pytest.raises(pccl.ResourceExhaustedError, match=why):
+            call()
+    x = torch.ones(3)
+    dist.all_reduce(x)
+    assert x.tolist() == [2.0] * 3
+    if rank == 1:
+        with pytest.raises(pccl.ResourceExhaustedError, match=why):
+            dist.all_reduce(endless())
+    else:
+        with pytest.raises(pccl.MismatchError, match="refusing a buffer"):
+            dist.all_reduce(x)
+
+
+@pytest.mark.parametrize("transports", ["", "tcp"])
+def test_memory_for_a_copy_is_short(transports: str) -> None:
+    run_ranks(
+        copies_without_memory_are_refused_on_all_ranks,
+        2,
+        environment={"PCCL_TRANSPORTS": transports},
+    )
