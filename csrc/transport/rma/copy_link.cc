@@ -110,14 +110,37 @@ Result<bool> RmaCopyLink::notify(std::span<const std::byte> notification) {
     PCCL_TRY(check());
     PCCL_TRY(check_rma_notification(notification));
     if (!notifications_out_.has_room()) return false;
-    notifications_out_.add(notification, {.over = taken_, .failed = posts_.reported()});
-    notifications_out_.reached(progress());
+    const RmaProgress when{.over = taken_, .failed = posts_.reported()};
+    std::vector<RmaImmediate> after = post_immediates();
+    if (after.empty()) {
+        notifications_out_.add(notification, when);
+        notifications_out_.reached(progress(), *peer_);
+        return true;
+    }
+    notifications_out_.announce(notification, when, std::move(after));
+    const Status sent = notifications_out_.send(*streams_.out);
+    if (!sent.is_ok()) return status_.set(sent);
     return true;
+}
+
+std::vector<RmaImmediate> RmaCopyLink::post_immediates() {
+    const bool may_announce = peer_->has_immediates() && notifications_out_.may_announce() &&
+                              posts_.failed() == posts_.reported();
+    if (!may_announce) return {};
+    begin_unposted();
+    const bool is_all_in_flight =
+        moves_.empty() && std::ranges::all_of(in_flight_, [](const InFlightBatch& batch) {
+            return batch.copy->precedes_immediates();
+        });
+    if (is_all_in_flight) return peer_->post_immediates();
+    peer_->post_begun();
+    return {};
 }
 
 Status RmaCopyLink::advance() {
     PCCL_TRY(check());
     Status done = peer_->advance();
+    notifications_out_.reached(progress(), *peer_);
     if (done.is_ok()) done = notifications_out_.send(*streams_.out);
     return done.is_ok() ? done : status_.set(done);
 }
@@ -173,6 +196,11 @@ Status RmaCopyLink::copy_some() {
 }
 
 void RmaCopyLink::begin_copies() {
+    begin_unposted();
+    peer_->post_begun();
+}
+
+void RmaCopyLink::begin_unposted() {
     while (in_flight_.size() < kMostInFlight && begin_copy()) moved_ = true;
 }
 
@@ -295,7 +323,7 @@ void RmaCopyLink::finish_first(std::size_t pieces, const Status& status) {
 void RmaCopyLink::finish_part(const PostPart& part, const Status& status) {
     posts_.finish(*part.post, status, part.pieces);
     over_ += part.pieces;
-    notifications_out_.reached(progress());
+    notifications_out_.reached(progress(), *peer_);
 }
 
 void RmaCopyLink::forget_ended() {
@@ -304,7 +332,7 @@ void RmaCopyLink::forget_ended() {
 }
 
 Result<std::optional<std::vector<std::byte>>> RmaCopyLink::next_notification() {
-    return notifications_in_.next(*streams_.in);
+    return notifications_in_.next(*streams_.in, *peer_);
 }
 
 Status RmaCopyLink::look() {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Link whose initiator moves the bytes by itself: on the thread that polls it, or by a device (copy
-// engines of GPUs, RDMA). The peer takes no part; the streams carry notifications alone.
+// engines of GPUs, RDMA). The peer takes no part; the streams carry notifications alone. These
+// leave before the bytes have moved where immediates announce the bytes (immediates.h).
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include "csrc/base/ids.h"
 #include "csrc/sys/process_memory.h"
 #include "csrc/transport/rma.h"
+#include "csrc/transport/rma/immediates.h"
 #include "csrc/transport/rma/in_flight_copy.h"
 #include "csrc/transport/rma/notifications.h"
 #include "csrc/transport/rma/piece_queue.h"
@@ -51,12 +53,11 @@ struct RmaPiecesHere {
 };
 
 /// Interface of a copy link to its kind of transport.
-class RmaPeer {
+class RmaPeer : public RmaImmediates {
    public:
     /// Bytes between two checks of the registration: a fraction of a millisecond's work.
     static constexpr std::size_t kAtOnce = 4 * kMiB;
 
-    virtual ~RmaPeer() = default;
     /// Opens a peer's memory. An error applies to the pieces that need it.
     virtual Result<std::shared_ptr<RmaPeerMemory>> open(const abi::MemoryDescriptor& memory) = 0;
     virtual RmaCopied copy(RmaPeerMemory& memory, const RmaCopy& wanted) = 0;
@@ -70,10 +71,17 @@ class RmaPeer {
                                                      const Memory& /*here*/) const {
         return kAtOnce;
     }
-    /// Begins a copy like copy(), of at most that many bytes. Returns null if earlier copies in
-    /// flight must land first.
+    /// Begins a copy like copy(), of at most that many bytes, by the next post_begun() at the
+    /// latest. Returns null if earlier copies in flight must land first.
     virtual std::unique_ptr<RmaInFlightCopy> begin(const std::shared_ptr<RmaPeerMemory>& memory,
                                                    RmaOp op, const RmaPiecesHere& here);
+    /// Posts the copies that begin() has held back.
+    virtual void post_begun() {}
+    [[nodiscard]] virtual bool has_immediates() const { return false; }
+    /// Does post_begun(), and posts immediates behind all copies that are not complete, where
+    /// RmaInFlightCopy::precedes_immediates(). Returns none where there are no such copies, or no
+    /// immediates can follow them now.
+    virtual std::vector<RmaImmediate> post_immediates() { return {}; }
     /// Returns whether begin() keeps the order of RmaPiecesHere::order between memory of GPUs.
     [[nodiscard]] virtual bool keeps_stream_order() const { return true; }
     /// Returns whether an event ends this process's sleeps when such a copy ends.
@@ -151,7 +159,12 @@ class PCCL_API RmaCopyLink final : public RmaLink {
     Status copy_some();
     void fail_all(const Status& status);
     void begin_copies();
+    /// Begins copies that the peer may hold back until RmaPeer::post_begun().
+    void begin_unposted();
     bool begin_copy();
+    /// Begins the waiting copies, and posts immediates behind them. Returns none where the next
+    /// notification has to wait for completions.
+    std::vector<RmaImmediate> post_immediates();
     Status finish_copies();
     void finish_copy(const InFlightBatch& copy_in_flight, const Status& status);
     void drop_failed();

@@ -30,6 +30,9 @@ class RmaInFlightCopy {
     virtual ~RmaInFlightCopy() = default;
     /// Returns the result, once; `later` while the copy is in progress.
     virtual RmaCopied finish() = 0;
+    /// Returns whether the copy has not failed so far and is complete before an immediate that is
+    /// posted now (RmaPeer::post_immediates()).
+    [[nodiscard]] virtual bool precedes_immediates() const { return false; }
 };
 
 /// Copy that was complete before it was in flight.

@@ -1,24 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "csrc/transport/rma/notifications.h"
 
-#include <cstring>
+#include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "csrc/base/text/text.h"
 #include "csrc/transport/rma.h"
 
 namespace pccl::transport {
-namespace {
-
-using Length = std::uint32_t;
-
-Length length_of(std::span<const std::byte> frame) {
-    Length length = 0;
-    std::memcpy(&length, frame.data(), sizeof length);
-    return length;
-}
-
-}  // namespace
 
 Status check_rma_notification(std::span<const std::byte> notification) {
     if (!notification.empty() && notification.size() <= RmaLink::kMostNotification)
@@ -29,11 +19,15 @@ Status check_rma_notification(std::span<const std::byte> notification) {
 }
 
 void RmaNotificationSender::add(std::span<const std::byte> notification, const RmaProgress& when) {
-    const auto length = static_cast<Length>(notification.size());
-    std::vector<std::byte> frame(sizeof length + notification.size());
-    std::memcpy(frame.data(), &length, sizeof length);
-    std::memcpy(frame.data() + sizeof length, notification.data(), notification.size());
-    waiting_.push_back({std::move(frame), when});
+    waiting_.push_back(
+        {.when = when, .notification = {notification.begin(), notification.end()}, .after = {}});
+}
+
+void RmaNotificationSender::announce(std::span<const std::byte> notification,
+                                     const RmaProgress& when, std::vector<RmaImmediate> after) {
+    append_notification(ready_, notification, after);
+    waiting_.push_back(
+        {.when = when, .notification = {}, .after = std::move(after), .number = next_number_++});
 }
 
 std::uint64_t RmaNotificationSender::until_next(std::uint64_t begun) const {
@@ -42,12 +36,42 @@ std::uint64_t RmaNotificationSender::until_next(std::uint64_t begun) const {
     return std::numeric_limits<std::uint64_t>::max();
 }
 
-void RmaNotificationSender::reached(const RmaProgress& now) {
-    for (; !waiting_.empty() && waiting_.front().when.over <= now.over; waiting_.pop_front()) {
-        const Waiting& notification = waiting_.front();
-        if (notification.when.failed == now.failed)
-            ready_.insert(ready_.end(), notification.frame.begin(), notification.frame.end());
+void RmaNotificationSender::reached(const RmaProgress& now, const RmaImmediates& immediates) {
+    for (; reached_ < waiting_.size() && waiting_[reached_].when.over <= now.over; ++reached_)
+        waiting_[reached_].is_failed = waiting_[reached_].when.failed != now.failed;
+    confirm_arrived(immediates);
+    for (; reached_ > 0 && settle(waiting_.front(), immediates); --reached_) waiting_.pop_front();
+}
+
+bool RmaNotificationSender::settle(const Waiting& first, const RmaImmediates& immediates) {
+    using Kind = RmaNotificationFrame::Kind;
+    using State = RmaImmediates::State;
+    if (first.after.empty()) {
+        if (first.is_failed) return true;
+        append_notification(ready_, first.notification, {});
+        ++next_number_;
+        return true;
     }
+    const auto is_any = [&](State state) {
+        return std::ranges::any_of(first.after, [&](const RmaImmediate& immediate) {
+            return immediates.state_of(immediate) == state;
+        });
+    };
+    if (first.is_failed) {
+        append_verdict(ready_, Kind::kDrop, first.number);
+    } else if (is_any(State::kLost)) {
+        append_verdict(ready_, Kind::kConfirm, first.number);
+    } else {
+        if (is_any(State::kInFlight)) return false;
+        arrived_ = first.number;
+    }
+    return true;
+}
+
+void RmaNotificationSender::confirm_arrived(const RmaImmediates& immediates) {
+    const std::uint64_t lost = immediates.lost_pairs();
+    if (std::exchange(lost_pairs_, lost) == lost || !arrived_) return;
+    append_verdict(ready_, RmaNotificationFrame::Kind::kConfirm, *std::exchange(arrived_, {}));
 }
 
 Status RmaNotificationSender::send(SendLink& stream) {
@@ -61,27 +85,47 @@ Status RmaNotificationSender::send(SendLink& stream) {
     return Status::ok();
 }
 
-Result<std::size_t> RmaNotificationReceiver::missing() const {
-    if (frame_.size() < sizeof(Length)) return sizeof(Length) - frame_.size();
-    const Length length = length_of(frame_);
-    if (length > 0 && length <= RmaLink::kMostNotification)
-        return sizeof(Length) + length - frame_.size();
-    return Status::peer_lost(kNoRank, concat("the peer sent a notification of ", length, " bytes"));
+Result<std::optional<std::vector<std::byte>>> RmaNotificationReceiver::next(
+    RecvLink& stream, RmaImmediates& immediates) {
+    while (!is_first_due(immediates)) {
+        if (pending_.size() >= kMostPending) return std::optional<std::vector<std::byte>>();
+        PCCL_ASSIGN_OR_RETURN(auto frame, reader_.next(stream));
+        if (!frame) return std::optional<std::vector<std::byte>>();
+        PCCL_TRY(take(*std::move(frame)));
+    }
+    std::vector<std::byte> notification = std::move(pending_.front().notification);
+    pending_.pop_front();
+    ++first_;
+    return std::optional(std::move(notification));
 }
 
-Result<std::optional<std::vector<std::byte>>> RmaNotificationReceiver::next(RecvLink& stream) {
-    for (;;) {
-        PCCL_ASSIGN_OR_RETURN(const std::size_t wanted, missing());
-        if (wanted == 0) break;
-        const std::size_t here = frame_.size();
-        frame_.resize(here + wanted);
-        const auto got = stream.receive(kRmaChannel, std::span(frame_).subspan(here));
-        frame_.resize(here + (got.is_ok() ? *got : 0));
-        PCCL_TRY(got.status());
-        if (*got == 0) return std::optional<std::vector<std::byte>>();
-    }
-    frame_.erase(frame_.begin(), frame_.begin() + sizeof(Length));
-    return std::optional(std::exchange(frame_, {}));
+bool RmaNotificationReceiver::is_first_due(RmaImmediates& immediates) {
+    for (; !pending_.empty() && pending_.front().is_dropped; ++first_) pending_.pop_front();
+    return !pending_.empty() &&
+           std::ranges::all_of(pending_.front().after, [&](const RmaImmediate& immediate) {
+               return immediates.has_arrived(immediate);
+           });
+}
+
+Status RmaNotificationReceiver::take(RmaNotificationFrame frame) {
+    using Kind = RmaNotificationFrame::Kind;
+    if (frame.kind == Kind::kConfirm || frame.kind == Kind::kDrop) return take_verdict(frame);
+    pending_.push_back(
+        {.notification = std::move(frame.notification), .after = std::move(frame.after)});
+    return Status::ok();
+}
+
+Status RmaNotificationReceiver::take_verdict(const RmaNotificationFrame& frame) {
+    if (frame.number >= first_ + pending_.size())
+        return Status::peer_lost(kNoRank, concat("the peer sent a verdict on notification ",
+                                                 frame.number, " of ", first_ + pending_.size()));
+    if (frame.number < first_) return Status::ok();  // its immediates had arrived
+    const std::size_t index = frame.number - first_;
+    if (frame.kind == RmaNotificationFrame::Kind::kDrop)
+        pending_[index].is_dropped = true;
+    else
+        for (std::size_t i = 0; i <= index; ++i) pending_[i].after.clear();
+    return Status::ok();
 }
 
 }  // namespace pccl::transport

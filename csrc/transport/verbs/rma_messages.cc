@@ -16,8 +16,10 @@ std::string RmaMessage::serialise() const {
     ByteWriter out;
     out.u8(static_cast<std::uint8_t>(kind));
     out.u8(lane);
+    out.u32(pair);
+    out.u32(immediates);
     out.status(failure, kLongestFailure);
-    out.text(serialise_lane(end));
+    if (has_end()) out.text(serialise_lane(end));
     return out.take();
 }
 
@@ -28,11 +30,17 @@ Result<RmaMessage> RmaMessage::parse(std::string_view bytes) {
     std::string end;
     PCCL_TRY(in.u8(kind));
     PCCL_TRY(in.u8(message.lane));
-    if (kind > static_cast<std::uint8_t>(Kind::kOpened) || message.lane >= LinkEnd::kMostLanes)
+    if (kind > static_cast<std::uint8_t>(Kind::kCredit) || message.lane >= LinkEnd::kMostLanes)
         return Status::invalid_argument(
             concat("a message of kind ", int{kind}, " about lane ", int{message.lane}));
     message.kind = static_cast<Kind>(kind);
+    PCCL_TRY(in.u32(message.pair));
+    PCCL_TRY(in.u32(message.immediates));
     PCCL_TRY(in.status(message.failure, kLongestFailure));
+    if (!message.has_end()) {
+        PCCL_TRY(in.finish());
+        return message;
+    }
     PCCL_TRY(in.text(end, LinkEnd::kLongest));
     PCCL_TRY(in.finish());
     PCCL_ASSIGN_OR_RETURN(message.end, parse_lane(end));

@@ -6,6 +6,13 @@
 //
 //     initiator -- open: lane, its end -->  target    drops its old pair of that lane
 //     initiator <-- opened: lane, its end, or why not -- target
+//
+// Immediates behind writes (rma/immediates.h) need receive requests of the target, which posts them
+// again, and a count of those that have arrived when a pair has failed:
+//
+//     initiator <-- credit: lane, pair, immediates for which receive requests were posted again --
+//     initiator -- close: lane, pair -->  target      ends the pair, takes what has arrived
+//     initiator <-- closed: lane, pair, immediates that have arrived -- target
 #pragma once
 
 #include <cstddef>
@@ -22,14 +29,17 @@
 namespace pccl::transport::verbs {
 
 struct RmaMessage {
-    enum class Kind : std::uint8_t { kOpen, kOpened };
+    enum class Kind : std::uint8_t { kOpen, kOpened, kClose, kClosed, kCredit };
     static constexpr std::size_t kLongest = 2 * kKiB;  // serialised
 
     Kind kind = Kind::kOpen;
-    std::uint8_t lane = 0;  // below LinkEnd::kMostLanes
-    Status failure{};       // of kOpened: why the lane cannot be opened
-    LaneEnd end{};
+    std::uint8_t lane = 0;         // below LinkEnd::kMostLanes
+    std::uint32_t pair = 0;        // number of the lane's queue pair, from 1
+    std::uint32_t immediates = 0;  // of kClosed and kCredit: so many from the first one on
+    Status failure{};              // of kOpened: why the lane cannot be opened
+    LaneEnd end{};                 // of kOpen and kOpened
 
+    [[nodiscard]] bool has_end() const { return kind == Kind::kOpen || kind == Kind::kOpened; }
     [[nodiscard]] std::string serialise() const;
     /// Parses bytes of any origin. kInvalidArgument names the place.
     static Result<RmaMessage> parse(std::string_view bytes);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "csrc/transport/verbs/rma_peer.h"
 
+#include <endian.h>
+
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -9,13 +11,11 @@
 #include <pccl/deadline.h>
 #include "csrc/base/log/log.h"
 #include "csrc/base/text/text.h"
-#include "csrc/transport/verbs/make_connector.h"
 
 namespace pccl::transport::verbs {
 namespace {
 
 constexpr QueueDepths kInitiator{.sends = 256, .receives = 1};
-constexpr QueueDepths kResponder{.sends = 1, .receives = 1};
 // Bytes of one request; devices allow 1 GiB and more.
 constexpr std::size_t kLongestRequest = 1 * kMiB;
 constexpr Duration kEndTimeout = std::chrono::seconds(1);
@@ -60,6 +60,9 @@ class VerbsPeer::VerbsInFlightCopy final : public RmaInFlightCopy {
         const auto flushed = peer_.flusher_.advance(copy_->flush);
         return {.link = {}, .pieces = flushed.status(), .later = flushed.is_ok() && !*flushed};
     }
+    [[nodiscard]] bool precedes_immediates() const override {
+        return copy_->precedes_immediates && copy_->status.is_ok();
+    }
 
    private:
     VerbsPeer& peer_;
@@ -72,10 +75,11 @@ VerbsPeer::VerbsPeer(VerbsSendLink& out, VerbsRecvLink& in,
     : out_(out),
       mailbox_(out, in),
       registrations_(std::move(registrations)),
-      ports_(std::move(ports)),
-      lanes_(
-          std::min(ports_.size() * static_cast<std::size_t>(pairs_of_port), LinkEnd::kMostLanes)),
-      flusher_(registrations_, ports_) {}
+      ports_(std::move(ports), registrations_),
+      responders_(mailbox_, ports_, out.way(), out.peer_name()),
+      lanes_(std::min(ports_.all().size() * static_cast<std::size_t>(pairs_of_port),
+                      LinkEnd::kMostLanes)),
+      flusher_(registrations_, ports_.all()) {}
 
 Result<std::shared_ptr<RmaPeerMemory>> VerbsPeer::open(const abi::MemoryDescriptor& memory) {
     PCCL_ASSIGN_OR_RETURN(RemoteKey key, remote_key_of(memory));
@@ -104,9 +108,11 @@ std::unique_ptr<RmaInFlightCopy> VerbsPeer::begin(const std::shared_ptr<RmaPeerM
     const auto into_gpu = std::ranges::find(*requests, false, &VerbsRequest::is_of_host);
     if (op == RmaOp::kRead && into_gpu != requests->end())
         copy->flush = {.gpu = here.memory->device, .at = into_gpu->here};
+    copy->precedes_immediates =
+        !memory->is_of_gpu() && std::ranges::all_of(*requests, [](const VerbsRequest& request) {
+            return request.op == RmaOp::kWrite;
+        });
     waiting_.add(*requests);
-    // An error ends the link at the next finish().
-    static_cast<void>(post_waiting());
     return std::make_unique<VerbsInFlightCopy>(*this, std::move(copy));
 }
 
@@ -170,38 +176,63 @@ Status VerbsPeer::finish_requests(std::size_t index) {
     const std::uint64_t end =
         lane.lane->failure() ? lane.lane->failure()->id : lane.lane->completed() + 1;
     for (std::size_t count = complete_among(lane.posted, end - lane.first_id); count > 0; --count) {
-        ++lane.first_id;
-        VerbsCopy& copy = *lane.posted.front().copy;
-        --copy.left;
-        copy.flush.devices |= std::uint64_t{1} << lane.lane->device();
-        lane.posted.pop_front();
+        const VerbsRequest& first = lane.posted.front();
+        if (!first.is_immediate())
+            first.copy->flush.devices |= std::uint64_t{1} << lane.lane->device();
+        complete_first(lane);
     }
     if (polled.is_ok()) return polled;
     // A failed queue itself ends the link.
     if (!lane.lane->failure()) return polled;
-    finish_failed(lane);
+    finish_failed(index);
     return Status::ok();
 }
 
-/// Ends the request that broke the lane, and puts the others back.
-void VerbsPeer::finish_failed(RmaLane& lane) {
+void VerbsPeer::complete_first(RmaLane& lane) {
+    ++lane.first_id;
+    const VerbsRequest& first = lane.posted.front();
+    if (first.is_immediate())
+        lane.arrived = first.immediate;
+    else
+        --first.copy->left;
+    lane.posted.pop_front();
+}
+
+/// Ends the lane's queue pair. Its requests are put back, or held where immediates may have
+/// arrived.
+void VerbsPeer::finish_failed(std::size_t index) {
+    RmaLane& lane = lanes_[index];
     const WorkCompletion failure = *lane.lane->failure();
     const Status error = error_of(failure);
-    const std::size_t index = failure.id - lane.first_id;
-    if (!error.is_ok() && index < lane.posted.size()) {
-        const VerbsRequest& failed = lane.posted[index];
-        if (error.code() == StatusCode::kUnavailable) failed.memory->end();
-        if (failed.copy->status.is_ok()) failed.copy->status = error;
-        --failed.copy->left;
-        lane.posted.erase(lane.posted.begin() + static_cast<std::ptrdiff_t>(index));
-    }
-    const std::string name = lane.lane->pair().port().name();
+    if (!error.is_ok()) fail_request(lane, failure.id - lane.first_id, error);
+    lane.failure = error.is_ok() ? concat(lane.lane->pair().port().name(), ": ", explain(failure))
+                                 : std::string();
     // The queue pair must be gone before its requests are posted on another one.
     lane.lane.reset();
+    if (lane.immediates > 0) ++lost_pairs_;
+    if (std::ranges::none_of(lane.posted, &VerbsRequest::is_immediate)) return put_back(lane);
+    lane.state = RmaLane::State::kClosing;
+    mailbox_.add({.kind = RmaMessage::Kind::kClose,
+                  .lane = static_cast<std::uint8_t>(index),
+                  .pair = lane.pair,
+                  .failure = {},
+                  .end = {}});
+}
+
+void VerbsPeer::fail_request(RmaLane& lane, std::size_t at, const Status& error) {
+    if (at >= lane.posted.size() || lane.posted[at].is_immediate()) return;
+    const VerbsRequest& failed = lane.posted[at];
+    if (error.code() == StatusCode::kUnavailable) failed.memory->end();
+    if (failed.copy->status.is_ok()) failed.copy->status = error;
+    --failed.copy->left;
+    lane.posted.erase(lane.posted.begin() + static_cast<std::ptrdiff_t>(at));
+}
+
+void VerbsPeer::put_back(RmaLane& lane) {
     for (; !lane.posted.empty(); lane.posted.pop_back())
         waiting_.put_back(std::move(lane.posted.back()));
     lane.state = RmaLane::State::kClosed;
-    if (error.is_ok()) give_up(lane, concat(name, ": ", explain(failure)));
+    if (!lane.failure.empty()) give_up(lane, lane.failure);
 }
 
 void VerbsPeer::give_up(RmaLane& lane, std::string reason) {
@@ -210,8 +241,13 @@ void VerbsPeer::give_up(RmaLane& lane, std::string reason) {
     log(LogLevel::kWarning, "RDMA access to ", out_.peer_name(), " loses a path: ", lane.failure);
 }
 
-Status VerbsPeer::post_waiting() {
-    while (!waiting_.is_empty()) {
+void VerbsPeer::post_begun() {
+    // An error ends the link at the next finish().
+    static_cast<void>(post_waiting());
+}
+
+Status VerbsPeer::post_waiting(std::size_t left) {
+    while (waiting_.size() > left) {
         RmaLane* const lane = best_lane();
         if (lane != nullptr) {
             PCCL_TRY(post_some(*lane));
@@ -247,6 +283,10 @@ VerbsPeer::RmaLane* VerbsPeer::best_lane() {
 Status VerbsPeer::post_some(RmaLane& lane) {
     chain_.clear();
     waiting_.take(std::min(kChain, static_cast<std::size_t>(lane.lane->free_slots())), chain_);
+    return post_taken(lane);
+}
+
+Status VerbsPeer::post_taken(RmaLane& lane) {
     Status posted = post_chain(*lane.lane);
     if (posted.is_ok())
         std::ranges::move(chain_, std::back_inserter(lane.posted));
@@ -260,48 +300,108 @@ Status VerbsPeer::post_chain(Lane& to) {
     std::array<ibv_sge, kChain> pieces;
     const std::size_t count = chain_.size();
     for (std::size_t i = 0; i < count; ++i) {
-        VerbsRequest& request = chain_[i];
-        const auto local = registrations_->find(request.here, to.device());
-        if (!local.is_ok()) return local.status();
-        pieces[i] = {.addr = reinterpret_cast<std::uint64_t>(request.here),
-                     .length = request.bytes,
-                     .lkey = local->key};
-        const std::vector<std::uint32_t>& keys = request.memory->key().devices;
-        ibv_send_wr& posted = chain[i];
-        posted = {};
-        posted.next = i + 1 < count ? &chain[i + 1] : nullptr;
-        posted.sg_list = &pieces[i];
-        posted.num_sge = 1;
-        posted.opcode = request.op == RmaOp::kRead ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
-        posted.wr.rdma = {.remote_addr = request.there,
-                          .rkey = keys[std::min(to.peer_device(), keys.size() - 1)]};
-        if (request.op == RmaOp::kWrite && request.is_of_host &&
-            request.bytes <= to.pair().inline_bytes())
-            posted.send_flags |= IBV_SEND_INLINE;
-        to.prepare(posted, i + 1 == count);
+        PCCL_TRY(describe(chain_[i], to, chain[i], pieces[i]));
+        chain[i].next = i + 1 < count ? &chain[i + 1] : nullptr;
+        to.prepare(chain[i], i + 1 == count);
     }
     return to.post(chain.front());
 }
 
-std::size_t VerbsPeer::device_of(const Port& port) const {
-    const auto adapters = registrations_->adapters();
-    return static_cast<std::size_t>(std::ranges::find(adapters, port.adapter) - adapters.begin());
+/// Fills in the work request of a request, and its memory.
+Status VerbsPeer::describe(const VerbsRequest& request, const Lane& to, ibv_send_wr& posted,
+                           ibv_sge& piece) const {
+    posted = {};
+    if (request.is_immediate()) {
+        posted.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+        posted.imm_data = htobe32(request.immediate_data);
+        return Status::ok();
+    }
+    PCCL_ASSIGN_OR_RETURN(const LocalPiece local, registrations_->find(request.here, to.device()));
+    piece = {.addr = reinterpret_cast<std::uint64_t>(request.here),
+             .length = request.bytes,
+             .lkey = local.key};
+    const std::vector<std::uint32_t>& keys = request.memory->key().devices;
+    posted.sg_list = &piece;
+    posted.num_sge = 1;
+    posted.opcode = request.op == RmaOp::kRead ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
+    posted.wr.rdma = {.remote_addr = request.there,
+                      .rkey = keys[std::min(to.peer_device(), keys.size() - 1)]};
+    if (request.op == RmaOp::kWrite && request.is_of_host &&
+        request.bytes <= to.pair().inline_bytes())
+        posted.send_flags |= IBV_SEND_INLINE;
+    return Status::ok();
+}
+
+std::vector<RmaImmediate> VerbsPeer::post_immediates() {
+    // The last doorbell of the waiting requests contains the immediate behind them. An error ends
+    // the link at the next finish().
+    std::vector<RmaImmediate> posted;
+    if (!post_waiting(kChain - 1).is_ok()) return posted;
+    RmaLane* const last = waiting_.is_empty() ? nullptr : best_lane();
+    if (!takes_immediates(last)) {
+        post_begun();
+        return posted;
+    }
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+        const bool is_last = &lanes_[i] == last;
+        if (!is_last && lanes_[i].posted.empty()) continue;
+        chain_.clear();
+        if (is_last) waiting_.take(kChain - 1, chain_);
+        if (!post_immediate(i, posted).is_ok()) return {};
+    }
+    return posted;
+}
+
+bool VerbsPeer::takes_immediates(const RmaLane* last) const {
+    if (waiting_.size() >= kChain || (last == nullptr && !waiting_.is_empty())) return false;
+    return std::ranges::all_of(lanes_, [&](const RmaLane& lane) {
+        const bool is_last = &lane == last;
+        return (!is_last && lane.posted.empty()) ||
+               lane.takes_immediate(is_last ? waiting_.size() : 0);
+    });
+}
+
+/// Posts chain_ and an immediate behind it.
+Status VerbsPeer::post_immediate(std::size_t index, std::vector<RmaImmediate>& posted) {
+    RmaLane& lane = lanes_[index];
+    const RmaImmediate immediate{.lane = static_cast<std::uint32_t>(index),
+                                 .pair = lane.pair,
+                                 .number = lane.immediates + 1};
+    chain_.push_back({.memory = {},
+                      .copy = {},
+                      .immediate = immediate.number,
+                      .immediate_data = value_of(immediate)});
+    PCCL_TRY(post_taken(lane));
+    lane.immediates = immediate.number;
+    posted.push_back(immediate);
+    return Status::ok();
+}
+
+RmaImmediates::State VerbsPeer::state_of(const RmaImmediate& posted) const {
+    const RmaLane& lane = lanes_[posted.lane];
+    if (lane.state != RmaLane::State::kOpen || lane.pair != posted.pair) return State::kLost;
+    return lane.arrived >= posted.number ? State::kArrived : State::kInFlight;
 }
 
 Status VerbsPeer::open_lane(std::size_t index) {
     RmaLane& lane = lanes_[index];
-    const std::shared_ptr<Port> port = port_of(index);
+    const std::shared_ptr<Port> port = ports_.of_lane(index);
     Result<std::unique_ptr<QueuePair>> pair = QueuePair::create(port, kInitiator);
     if (!pair.is_ok()) {
         give_up(lane, std::string(pair.status().message()));
         return Status::ok();
     }
-    const std::size_t device = device_of(*port);
+    const std::size_t device = ports_.device_of(*port);
     lane.lane.emplace(std::move(pair).value(), device);
     lane.first_id = 1;
+    ++lane.pair;
+    lane.immediates = 0;
+    lane.arrived = 0;
+    lane.credit = kImmediatesOfPair;
     lane.state = RmaLane::State::kOpening;
     mailbox_.add({.kind = RmaMessage::Kind::kOpen,
                   .lane = static_cast<std::uint8_t>(index),
+                  .pair = lane.pair,
                   .failure = {},
                   .end = {.device = static_cast<std::uint8_t>(device),
                           .pair = lane.lane->pair().address()}});
@@ -312,50 +412,29 @@ Status VerbsPeer::answer_messages() {
     while (!mailbox_.is_full()) {
         PCCL_ASSIGN_OR_RETURN(const auto message, mailbox_.next());
         if (!message) break;
-        if (message->kind == RmaMessage::Kind::kOpen)
-            mailbox_.add(open_for_peer(*message));
-        else
-            PCCL_TRY(take_opened(*message));
+        PCCL_TRY(answer(*message));
     }
     return Status::ok();
 }
 
-RmaMessage VerbsPeer::open_for_peer(const RmaMessage& request) {
-    RmaMessage answer{
-        .kind = RmaMessage::Kind::kOpened, .lane = request.lane, .failure = {}, .end = request.end};
-    Responder& responder = responders_[request.lane];
-    responder = {};
-    const std::shared_ptr<Port> port = port_of(request.lane);
-    auto pair = QueuePair::create(port, kResponder);
-    auto connector = connector_of(Connector::Role::kResponder);
-    answer.failure =
-        pair.is_ok() ? connector->start(std::array{pair->get()}, {&request.end, 1}) : pair.status();
-    if (!answer.failure.is_ok()) return answer;
-    responder = {.pair = std::move(pair).value(), .connector = std::move(connector)};
-    answer.end = {.device = static_cast<std::uint8_t>(device_of(*port)),
-                  .pair = responder.pair->address()};
-    responder.connector->describe({&answer.end, 1});
-    return answer;
+Status VerbsPeer::answer(const RmaMessage& message) {
+    using Kind = RmaMessage::Kind;
+    if (message.kind == Kind::kOpen || message.kind == Kind::kClose) {
+        mailbox_.add(message.kind == Kind::kOpen ? responders_.open(message)
+                                                 : responders_.close(message));
+        return Status::ok();
+    }
+    if (message.lane >= lanes_.size()) return protocol_error("answered for an RDMA path too many");
+    if (message.kind == Kind::kOpened) return take_opened(message);
+    return message.kind == Kind::kClosed ? take_closed(message) : take_credit(message);
 }
 
-std::unique_ptr<WatchedConnector> VerbsPeer::connector_of(Connector::Role role) const {
-    return std::make_unique<WatchedConnector>(make_connector(out_.way(), role),
-                                              ports_.front()->adapter->waiter());
+Status VerbsPeer::protocol_error(const char* what) const {
+    return Status::peer_lost(out_.peer(), concat(out_.peer_name(), " ", what));
 }
 
 Status VerbsPeer::advance_connections() {
-    for (Responder& responder : responders_) {
-        if (responder.connector == nullptr) continue;
-        const auto connected = responder.connector->advance();
-        // The initiator finds that nobody answers.
-        if (!connected.is_ok()) {
-            log(LogLevel::kWarning, "RDMA access of ", out_.peer_name(),
-                " loses a path: ", connected.status().message());
-            responder = {};
-        } else if (*connected) {
-            responder.connector.reset();
-        }
-    }
+    responders_.advance();
     bool is_any_settled = false;
     for (RmaLane& lane : lanes_) {
         if (lane.state != RmaLane::State::kConnecting) continue;
@@ -376,14 +455,13 @@ void VerbsPeer::continue_connection(RmaLane& lane) {
 }
 
 Status VerbsPeer::take_opened(const RmaMessage& message) {
-    if (message.lane >= lanes_.size() || lanes_[message.lane].state != RmaLane::State::kOpening)
-        return Status::peer_lost(
-            out_.peer(), concat(out_.peer_name(), " opened an RDMA path that was not requested"));
     RmaLane& lane = lanes_[message.lane];
+    if (lane.state != RmaLane::State::kOpening || message.pair != lane.pair)
+        return protocol_error("opened an RDMA path that was not requested");
     Status opened = message.failure;
     if (opened.is_ok()) {
         lane.lane->match(message.end);
-        lane.connector = connector_of(Connector::Role::kInitiator);
+        lane.connector = ports_.connector(out_.way(), Connector::Role::kInitiator);
         opened = lane.connector->start(std::array{&lane.lane->pair()}, {&message.end, 1});
     }
     if (opened.is_ok()) {
@@ -397,6 +475,26 @@ Status VerbsPeer::take_opened(const RmaMessage& message) {
     return lane.state == RmaLane::State::kConnecting ? Status::ok() : post_waiting();
 }
 
+Status VerbsPeer::take_closed(const RmaMessage& message) {
+    RmaLane& lane = lanes_[message.lane];
+    if (lane.state != RmaLane::State::kClosing || message.pair != lane.pair ||
+        message.immediates > lane.immediates)
+        return protocol_error("closed an RDMA path that was not to be closed");
+    // Everything before an immediate that has arrived is complete.
+    while (lane.arrived < message.immediates && !lane.posted.empty()) complete_first(lane);
+    put_back(lane);
+    return post_waiting();
+}
+
+Status VerbsPeer::take_credit(const RmaMessage& message) {
+    RmaLane& lane = lanes_[message.lane];
+    if (message.pair != lane.pair) return Status::ok();  // of a queue pair that has ended
+    if (message.immediates > lane.immediates)
+        return protocol_error("gave credit for immediates that were not sent");
+    lane.credit = message.immediates + kImmediatesOfPair;
+    return Status::ok();
+}
+
 void VerbsPeer::end_requests() {
     if (std::exchange(is_ended_, true)) return;
     flusher_.end();
@@ -408,9 +506,9 @@ void VerbsPeer::end_requests() {
         while (!lane.lane->is_flushed() && !deadline.passed())
             static_cast<void>(lane.lane->poll([](const WorkCompletion&) {}));
         lane.lane.reset();
-        lane.posted.clear();
         lane.state = RmaLane::State::kClosed;
     }
+    for (RmaLane& lane : lanes_) lane.posted.clear();
     waiting_.clear();
 }
 

@@ -20,6 +20,10 @@ VerbsRequest flush_behind(const VerbsRequest& write) {
 
 }  // namespace
 
+std::uint32_t value_of(const RmaImmediate& immediate) {
+    return immediate.lane << 24 | (immediate.number & 0xff'ffff);
+}
+
 std::size_t complete_among(const std::deque<VerbsRequest>& posted, std::size_t acknowledged) {
     std::size_t count = std::min(acknowledged, posted.size());
     // A write that needs a flush is complete with it.
@@ -49,7 +53,7 @@ void WaitingRequests::take(std::size_t room, std::vector<VerbsRequest>& chain) {
 void WaitingRequests::put_back(VerbsRequest request) {
     if (request.is_flush)
         --request.copy->left;
-    else
+    else if (!request.is_immediate())
         requests_.push_front(std::move(request));
 }
 

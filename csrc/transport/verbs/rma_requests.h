@@ -5,6 +5,8 @@
 // Writes into memory of a GPU are complete only with a read behind them on the same queue pair,
 // which flushes them (gpu_flush.h): each doorbell has one for each copy that it contains. If that
 // read fails, the writes are posted again, too.
+//
+// Writes into memory of the host are announced to the peer by an immediate behind them.
 #pragma once
 
 #include <cstddef>
@@ -17,10 +19,17 @@
 
 #include <pccl/status.h>
 #include "csrc/transport/rma/copy_link.h"
+#include "csrc/transport/rma/immediates.h"
 #include "csrc/transport/verbs/gpu_flush.h"
 #include "csrc/transport/verbs/memory_key.h"
 
 namespace pccl::transport::verbs {
+
+/// Receive requests for immediates of each queue pair.
+inline constexpr int kImmediatesOfPair = 32;
+
+/// Returns the immediate data that the device sends.
+[[nodiscard]] std::uint32_t value_of(const RmaImmediate& immediate);
 
 /// Registration of the peer.
 class VerbsMemory final : public RmaPeerMemory {
@@ -45,12 +54,13 @@ class VerbsMemory final : public RmaPeerMemory {
 
 /// State of the requests of one copy.
 struct VerbsCopy {
-    std::size_t left = 0;  // requests that are not complete
-    Status status;         // of the first that failed
-    GpuFlush flush{};      // after reads into memory of a GPU
+    std::size_t left = 0;              // requests that are not complete
+    Status status;                     // of the first that failed
+    GpuFlush flush{};                  // after reads into memory of a GPU
+    bool precedes_immediates = false;  // all requests are writes into memory of the host
 };
 
-/// Read or write of one piece.
+/// Read or write of one piece, or an immediate.
 struct VerbsRequest {
     RmaOp op = RmaOp::kRead;
     std::byte* here = nullptr;
@@ -60,9 +70,15 @@ struct VerbsRequest {
     std::shared_ptr<VerbsCopy> copy;
     bool is_of_host = true;  // the CPU can read `here`
     bool is_flush = false;   // read behind writes
+    /// Number of an immediate, which has no memory and no copy; 0: it is none.
+    std::uint32_t immediate = 0;
+    std::uint32_t immediate_data = 0;
 
+    [[nodiscard]] bool is_immediate() const { return immediate > 0; }
     /// Returns whether the request is complete only with a flush behind it.
-    [[nodiscard]] bool needs_flush() const { return op == RmaOp::kWrite && memory->is_of_gpu(); }
+    [[nodiscard]] bool needs_flush() const {
+        return op == RmaOp::kWrite && !is_immediate() && memory->is_of_gpu();
+    }
 };
 
 /// Returns how many of the first `acknowledged` requests of a queue pair are complete.
@@ -76,11 +92,12 @@ class WaitingRequests {
     static constexpr int kLeastRoom = 2;  // a write and its flush
 
     [[nodiscard]] bool is_empty() const { return requests_.empty(); }
+    [[nodiscard]] std::size_t size() const { return requests_.size(); }
     void add(std::span<VerbsRequest> requests);
     /// Moves the next requests into `chain`, which is empty, with the flushes that they need;
     /// `room` at most.
     void take(std::size_t room, std::vector<VerbsRequest>& chain);
-    /// Puts a request that was taken before all others, unless it is a flush.
+    /// Puts a request that was taken before all others, unless it is a flush or an immediate.
     void put_back(VerbsRequest request);
     void clear() { requests_.clear(); }
 
