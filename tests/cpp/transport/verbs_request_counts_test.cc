@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>
 
+#include <array>
 #include <iostream>
 #include <vector>
 
@@ -111,6 +112,48 @@ TEST_F(VerbsRmaCountsTest, AWriteOf8BytesIsOneInlineRequest) {
     EXPECT_EQ(counts.requests[IBV_WR_RDMA_WRITE_WITH_IMM], 0U);
     EXPECT_EQ(counts.doorbells, 1U);
     EXPECT_EQ(counts.signalled, 1U);
+}
+
+TEST_F(VerbsRmaCountsTest, ANotificationOfAWriteIsOneMoreRequestAndAMessage) {
+    const std::array<std::byte, 64> notification{};
+    const auto counts = counts_of("a write of 8 bytes with a notification", [&] {
+        const RmaPiece one = piece(8, 8);
+        pair_.post(RmaOp::kWrite, {&one, 1});
+        ASSERT_TRUE(pair_.link->notify(notification).value());
+        until([&] {
+            pair_.poll();
+            return pair_.peer->next_notification().value().has_value();
+        });
+        ASSERT_TRUE(pair_.wait().is_ok());
+    });
+    EXPECT_EQ(counts.requests[IBV_WR_RDMA_WRITE], 1U);
+    EXPECT_EQ(counts.requests[IBV_WR_RDMA_WRITE_WITH_IMM], 2U)
+        << "one behind the write, one of the stream";
+    EXPECT_EQ(counts.doorbells, 2U);
+    EXPECT_EQ(counts.signalled, 1U);
+    EXPECT_EQ(counts.inline_requests, 2U);
+    EXPECT_EQ(counts.receive_completions, 2U);
+}
+
+TEST_F(VerbsRmaCountsTest, NotificationsNeedAMessageOfCreditFor16) {
+    constexpr std::uint64_t kMany = 160;
+    const std::array<std::byte, 64> notification{};
+    const auto counts = counts_of("160 writes of 8 bytes with notifications", [&] {
+        for (std::uint64_t i = 0; i < kMany; ++i) {
+            const RmaPiece one = piece(8, 8);
+            pair_.post(RmaOp::kWrite, {&one, 1});
+            ASSERT_TRUE(pair_.link->notify(notification).value());
+            until([&] {
+                pair_.poll();
+                return pair_.peer->next_notification().value().has_value();
+            });
+            ASSERT_TRUE(pair_.wait().is_ok());
+        }
+    });
+    // The streams' own credit is a write for 8 messages.
+    EXPECT_LE(counts.requests[IBV_WR_RDMA_WRITE_WITH_IMM], kMany * 2 + kMany / 16 + kMany / 4);
+    EXPECT_EQ(counts.requests[IBV_WR_RDMA_WRITE], kMany);
+    EXPECT_EQ(counts.not_ready, 0U);
 }
 
 TEST_F(VerbsRmaCountsTest, AReadIsOneRequest) {

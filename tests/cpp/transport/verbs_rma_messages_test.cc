@@ -17,6 +17,7 @@ using testing::HasSubstr;
 RmaMessage opened(Status failure = Status::ok()) {
     return {.kind = RmaMessage::Kind::kOpened,
             .lane = 3,
+            .pair = 5,
             .failure = std::move(failure),
             .end = lane_end(1, 77)};
 }
@@ -24,6 +25,8 @@ RmaMessage opened(Status failure = Status::ok()) {
 void expect_equal(const RmaMessage& a, const RmaMessage& b) {
     EXPECT_EQ(a.kind, b.kind);
     EXPECT_EQ(a.lane, b.lane);
+    EXPECT_EQ(a.pair, b.pair);
+    EXPECT_EQ(a.immediates, b.immediates);
     EXPECT_EQ(a.end, b.end);
     EXPECT_EQ(a.failure.code(), b.failure.code());
     EXPECT_EQ(a.failure.message(), b.failure.message());
@@ -32,7 +35,10 @@ void expect_equal(const RmaMessage& a, const RmaMessage& b) {
 TEST(RmaMessagesTest, AMessageComesBackAsItWas) {
     for (const RmaMessage& message :
          {opened(), opened(Status::resource_exhausted("no queue pair is left")),
-          RmaMessage{.kind = RmaMessage::Kind::kOpen, .lane = 15, .end = lane_end(0, 1)}}) {
+          RmaMessage{.kind = RmaMessage::Kind::kOpen, .lane = 15, .pair = 1, .end = lane_end(0, 1)},
+          RmaMessage{.kind = RmaMessage::Kind::kClose, .lane = 2, .pair = 0xffff'ffff},
+          RmaMessage{.kind = RmaMessage::Kind::kClosed, .lane = 2, .pair = 1, .immediates = 17},
+          RmaMessage{.kind = RmaMessage::Kind::kCredit, .lane = 0, .pair = 9, .immediates = 1}}) {
         const auto parsed = RmaMessage::parse(message.serialise());
         ASSERT_TRUE(parsed.is_ok()) << parsed.status().to_string();
         expect_equal(*parsed, message);
@@ -46,12 +52,21 @@ TEST(RmaMessagesTest, TheLongestFailureFitsIntoTheLimit) {
 }
 
 TEST(RmaMessagesTest, TruncatedAndLongerBytesAreRefused) {
-    const std::string bytes = opened(Status::unavailable("why")).serialise();
-    for (std::size_t length = 0; length < bytes.size(); ++length)
-        EXPECT_EQ(RmaMessage::parse(bytes.substr(0, length)).status().code(),
-                  StatusCode::kInvalidArgument)
-            << length;
-    EXPECT_FALSE(RmaMessage::parse(bytes + '\0').is_ok());
+    for (const RmaMessage& message :
+         {opened(Status::unavailable("why")), RmaMessage{.kind = RmaMessage::Kind::kCredit}}) {
+        const std::string bytes = message.serialise();
+        for (std::size_t length = 0; length < bytes.size(); ++length)
+            EXPECT_EQ(RmaMessage::parse(bytes.substr(0, length)).status().code(),
+                      StatusCode::kInvalidArgument)
+                << length;
+        EXPECT_FALSE(RmaMessage::parse(bytes + '\0').is_ok());
+    }
+}
+
+TEST(RmaMessagesTest, AnUnknownKindIsRefused) {
+    std::string bytes = RmaMessage{.kind = RmaMessage::Kind::kCredit}.serialise();
+    ++bytes[0];
+    EXPECT_THAT(std::string(RmaMessage::parse(bytes).status().message()), HasSubstr("kind 5"));
 }
 
 TEST(RmaMessagesTest, AFlippedBitIsRefusedOrPartOfTheValue) {

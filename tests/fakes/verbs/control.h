@@ -82,7 +82,11 @@ enum fake_verbs_effect {
                             the fabric */
     FAKE_VERBS_HOLD_FOR, /* holds it until `operations` requests of `other_qp` were delivered since
                           */
-    FAKE_VERBS_STALL     /* holds it until the rule is removed */
+    FAKE_VERBS_STALL,    /* holds it until the rule is removed */
+    FAKE_VERBS_HOLD_ANSWER, /* delivers it, and holds its completion until the rule is removed */
+    FAKE_VERBS_LOSE_ANSWERS /* delivers it and those behind it on its QP, until one would fail, and
+                               `operations` at most (0: all); the requester gets RETRY_EXC_ERR for
+                               the first one, and flushes the others */
 };
 
 /* Zero fields apply to all. A request that a rule holds, holds those after it on its QP, too. */
@@ -92,6 +96,7 @@ struct fake_verbs_rule {
     char device[64]; /* requests of this device of the caller's host */
     int port;        /* requests of this port of it */
     int opcode;      /* enum ibv_wr_opcode, plus one */
+    int empty;       /* 1: requests of no bytes */
     uint64_t skip;   /* so many that it would apply to pass */
     uint64_t count;  /* it applies to so many */
     int status;      /* enum ibv_wc_status */

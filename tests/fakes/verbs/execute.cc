@@ -277,30 +277,18 @@ void account(const Passage& passage) {
     push_event(to.context, IBV_EVENT_COMM_EST, to.local);
 }
 
-}  // namespace
+bool is_delivered(const Outcome& outcome) {
+    return outcome.kind == Outcome::kDone && outcome.status == IBV_WC_SUCCESS;
+}
 
-Outcome execute(Index index) {
-    SharedQp& qp = fabric().qps[index];
-    const SendWqe& request = send_at(qp, qp.sq_next);
-    const fake_verbs_rule* rule = find_rule(qp);
-    if (rule != nullptr) {
-        const uint64_t now = now_ns();
-        if (is_held(qp, *rule, now)) {
-            Outcome held;
-            held.kind = Outcome::kHeld;
-            held.look_at = std::max(qp.held_until, now + kLookAgainNs);
-            return held;
-        }
-        if (rule->effect == FAKE_VERBS_FAIL) {
-            return ended(static_cast<ibv_wc_status>(rule->status), rule->vendor_err);
-        }
-    }
+// Delivers the request at a position of the send queue.
+Outcome deliver_at(SharedQp& qp, uint64_t position, bool loses_last) {
+    const SendWqe& request = send_at(qp, position);
     std::vector<Piece> pieces;
     const ibv_wc_status local = check_requester(qp, request, pieces);
     if (local != IBV_WC_SUCCESS) return ended(local, 0x51);
     const Index responder = find_responder(qp);
     if (responder == kNone) return no_answer();
-    const bool loses_last = rule != nullptr && rule->effect == FAKE_VERBS_LOSE_LAST;
     const bool is_inline = (request.flags & IBV_SEND_INLINE) != 0;
     const Passage passage{qp,
                           fabric().qps[responder],
@@ -310,10 +298,52 @@ Outcome execute(Index index) {
                           std::move(pieces),
                           loses_last};
     Outcome outcome = deliver(passage);
-    if (outcome.kind != Outcome::kDone || outcome.status != IBV_WC_SUCCESS) return outcome;
-    account(passage);
-    if (loses_last) outcome.status = IBV_WC_RETRY_EXC_ERR;
+    if (is_delivered(outcome)) account(passage);
     return outcome;
+}
+
+Outcome held_until(uint64_t look_at) {
+    Outcome held;
+    held.kind = Outcome::kHeld;
+    held.look_at = look_at;
+    return held;
+}
+
+// Delivers the requests behind the first one, until one fails or `most` are delivered (0: all).
+void deliver_next(SharedQp& qp, uint64_t most) {
+    const uint64_t end = most == 0 ? qp.sq_head : std::min(qp.sq_head, qp.sq_next + most);
+    for (uint64_t next = qp.sq_next + 1; next < end; ++next)
+        if (!is_delivered(deliver_at(qp, next, false))) return;
+}
+
+// What a rule does once the request is no longer held.
+Outcome deliver_by(SharedQp& qp, const fake_verbs_rule& rule) {
+    const bool loses_last = rule.effect == FAKE_VERBS_LOSE_LAST;
+    Outcome outcome = deliver_at(qp, qp.sq_next, loses_last);
+    if (!is_delivered(outcome)) return outcome;
+    if (rule.effect == FAKE_VERBS_HOLD_ANSWER) {
+        qp.answer_held = qp.sq_next + 1;
+        return held_until(now_ns() + kLookAgainNs);
+    }
+    if (rule.effect == FAKE_VERBS_LOSE_ANSWERS) deliver_next(qp, rule.operations);
+    if (loses_last || rule.effect == FAKE_VERBS_LOSE_ANSWERS) outcome.status = IBV_WC_RETRY_EXC_ERR;
+    return outcome;
+}
+
+}  // namespace
+
+Outcome execute(Index index) {
+    SharedQp& qp = fabric().qps[index];
+    const fake_verbs_rule* rule = find_rule(qp);
+    const bool was_delivered = qp.answer_held == qp.sq_next + 1;
+    if (rule == nullptr)
+        return was_delivered ? ended(IBV_WC_SUCCESS) : deliver_at(qp, qp.sq_next, false);
+    const uint64_t now = now_ns();
+    if (was_delivered) return held_until(now + kLookAgainNs);
+    if (is_held(qp, *rule, now)) return held_until(std::max(qp.held_until, now + kLookAgainNs));
+    if (rule->effect == FAKE_VERBS_FAIL)
+        return ended(static_cast<ibv_wc_status>(rule->status), rule->vendor_err);
+    return deliver_by(qp, *rule);
 }
 
 }  // namespace pccl::fake_verbs

@@ -189,13 +189,14 @@ struct SharedQp {
     uint64_t ruled_for;  // the position that rules were looked up for, plus one
     Index rule;          // what applies to it
     uint32_t rule_generation;
-    uint64_t held_until;  // in ns
-    uint64_t held_count;  // what must have been delivered, in the fabric or on the rule's QP
-    uint64_t delivered;   // requests
-    bool established;     // IBV_EVENT_COMM_EST was given
-    bool iwarp;           // of a device of that kind
-    bool must_wait;       // an iWARP responder, which sends after its initiator alone (RFC 5044)
-    uint32_t waiting_at;  // in Fabric::waiting
+    uint64_t held_until;   // in ns
+    uint64_t answer_held;  // the position of a delivered request whose answer is held, plus one
+    uint64_t held_count;   // what must have been delivered, in the fabric or on the rule's QP
+    uint64_t delivered;    // requests
+    bool established;      // IBV_EVENT_COMM_EST was given
+    bool iwarp;            // of a device of that kind
+    bool must_wait;        // an iWARP responder, which sends after its initiator alone (RFC 5044)
+    uint32_t waiting_at;   // in Fabric::waiting
 };
 
 struct SharedMr {

@@ -21,6 +21,7 @@ bool applies(const SharedRule& entry, const SharedQp& qp, const SendWqe& request
     if (rule.all_processes == 0 && entry.process != qp.process) return false;
     if (rule.qp != 0 && rule.qp != qp.qpn) return false;
     if (rule.opcode != 0 && rule.opcode != static_cast<int>(request.opcode) + 1) return false;
+    if (rule.empty != 0 && request.length != 0) return false;
     if (rule.port != 0 && rule.port != port.number) return false;
     return rule.device[0] == '\0' || (std::strcmp(rule.device, port.device) == 0 &&
                                       port.host == all.processes[entry.process].host);

@@ -175,6 +175,7 @@ void reset_qp(Index index) {
     qp.attr = {};
     qp.port = kNone;
     qp.ruled_for = 0;
+    qp.answer_held = 0;
     qp.established = false;
     qp.state = IBV_QPS_RESET;
 }
