@@ -301,6 +301,7 @@ TEST_F(VerbsNotificationFailoverTest, OnlyWritesBehindTheLastImmediateAreRepeate
     fakes::FakeVerbsRule held(of_access(FAKE_VERBS_STALL, IBV_WR_RDMA_WRITE));
     fake_verbs_rule lost = of_access(FAKE_VERBS_LOSE_ANSWERS, IBV_WR_RDMA_WRITE);
     lost.operations = 3;
+    std::strcpy(lost.device, "mlx5_0");
     const fakes::FakeVerbsRule rule(lost);
     // The first queue pair has two writes and an immediate, then one for a write of the second
     // queue pair, then a write and an immediate that do not arrive.
