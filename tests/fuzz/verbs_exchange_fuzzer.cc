@@ -1,20 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Descriptions of the ends of RDMA links, their messages on a socket, messages about queue pairs of
-// one-sided access, those of a failover, and keys of memory, all from a peer.
+// one-sided access, its notifications, messages of a failover, and keys of memory, all from a peer.
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "csrc/base/unique_fd.h"
+#include "csrc/transport/rma.h"
+#include "csrc/transport/rma/notifications.h"
 #include "csrc/transport/verbs/failover.h"
 #include "csrc/transport/verbs/link_exchange.h"
 #include "csrc/transport/verbs/memory_key.h"
 #include "csrc/transport/verbs/rma_messages.h"
+#include "tests/fakes/memory_links.h"
 #include "tests/fuzz/require.h"
 
 namespace {
@@ -35,6 +42,37 @@ void parse_message(std::string_view bytes) {
     if (!message.is_ok()) return;
     require(message->lane < LinkEnd::kMostLanes && message->end.device < LinkEnd::kMostDevices);
     require(RmaMessage::parse(message->serialise()).is_ok());
+}
+
+/// Some of the immediates that notifications name have arrived.
+class SomeImmediates final : public pccl::transport::RmaImmediates {
+   public:
+    bool has_arrived(const pccl::transport::RmaImmediate& immediate) override {
+        return immediate.number % 2 == 0;
+    }
+};
+
+/// Returns the bytes of all notifications until the first error.
+std::vector<std::vector<std::byte>> notifications_in(std::string_view bytes, std::size_t part) {
+    const auto stream = std::make_shared<pccl::fakes::MemoryStream>();
+    pccl::fakes::MemoryRecvLink in(stream);
+    SomeImmediates immediates;
+    pccl::transport::RmaNotificationReceiver receiver;
+    std::vector<std::vector<std::byte>> all;
+    while (!bytes.empty()) {
+        const auto next = std::as_bytes(std::span(bytes.substr(0, part)));
+        stream->bytes.insert(stream->bytes.end(), next.begin(), next.end());
+        bytes.remove_prefix(next.size());
+        while (true) {
+            auto notification = receiver.next(in, immediates);
+            if (!notification.is_ok()) return all;
+            if (!*notification) break;
+            require(!(*notification)->empty() &&
+                    (*notification)->size() <= pccl::transport::RmaLink::kMostNotification);
+            all.push_back(**std::move(notification));
+        }
+    }
+    return all;
 }
 
 void parse_failover(std::string_view bytes) {
@@ -84,6 +122,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     parse_message(bytes);
     parse_failover(bytes);
     read_rdma_key(bytes);
+    require(notifications_in(bytes, 5) == notifications_in(bytes, 4096));
     require(read_in_parts(bytes, 7) == read_in_parts(bytes, 4096));
     return 0;
 }

@@ -80,6 +80,61 @@ TEST_F(VerbsFakeControl, TheLastPieceIsLost) {
     EXPECT_FALSE(pair.second.poll());
 }
 
+TEST_F(VerbsFakeControl, AnAnswerIsHeld) {
+    VerbsPair pair;
+    ASSERT_EQ(pair.second.receive(0), 0);
+    fake_verbs_rule rule{};
+    rule.effect = FAKE_VERBS_HOLD_ANSWER;
+    rule.opcode = IBV_WR_RDMA_WRITE_WITH_IMM + 1;
+    const int number = add(rule);
+    std::strcpy(pair.first.buffer(), "arrived");
+    ASSERT_EQ(pair.first.post(pair.first.request(IBV_WR_RDMA_WRITE_WITH_IMM, pair.to_second, 8)),
+              0);
+    EXPECT_STREQ(pair.second.buffer(), "arrived");
+    EXPECT_EQ(pair.second.status(), IBV_WC_SUCCESS);
+    EXPECT_FALSE(pair.first.poll());
+    EXPECT_EQ(fake_verbs_remove_rule(number), 0);
+    EXPECT_EQ(pair.first.status(), IBV_WC_SUCCESS);
+    EXPECT_FALSE(pair.second.poll()) << "it is delivered once";
+}
+
+TEST_F(VerbsFakeControl, AnswersAreLost) {
+    VerbsPair pair;
+    ASSERT_EQ(pair.second.receive(0), 0);
+    fake_verbs_rule held{};
+    held.effect = FAKE_VERBS_STALL;
+    held.count = 1;
+    const int number = add(held);
+    fake_verbs_rule lost{};
+    lost.effect = FAKE_VERBS_LOSE_ANSWERS;
+    lost.operations = 2;
+    lost.count = 1;
+    add(lost);
+    write(pair, 2);
+    ASSERT_EQ(pair.first.post(pair.first.request(IBV_WR_RDMA_WRITE_WITH_IMM, pair.to_second, 0)),
+              0);
+    write(pair);
+    EXPECT_EQ(fake_verbs_remove_rule(number), 0);
+    EXPECT_EQ(pair.first.status(), IBV_WC_SUCCESS);
+    EXPECT_EQ(pair.first.status(), IBV_WC_RETRY_EXC_ERR);
+    EXPECT_EQ(pair.second.status(), IBV_WC_SUCCESS) << "the immediate arrived";
+    EXPECT_EQ(pair.first.status(), IBV_WC_WR_FLUSH_ERR) << "though the requester does not see it";
+    EXPECT_EQ(pair.first.status(), IBV_WC_WR_FLUSH_ERR);
+}
+
+TEST_F(VerbsFakeControl, RulesApplyToRequestsWithoutBytes) {
+    VerbsPair pair;
+    fake_verbs_rule rule{};
+    rule.effect = FAKE_VERBS_FAIL;
+    rule.status = IBV_WC_FATAL_ERR;
+    rule.empty = 1;
+    add(rule);
+    write(pair);
+    EXPECT_EQ(pair.first.status(), IBV_WC_SUCCESS);
+    ASSERT_EQ(pair.first.post(pair.first.request(IBV_WR_RDMA_WRITE, pair.to_second, 0)), 0);
+    EXPECT_EQ(pair.first.status(), IBV_WC_FATAL_ERR);
+}
+
 TEST_F(VerbsFakeControl, RequestsAreDelayed) {
     VerbsPair pair;
     VerbsPair other;

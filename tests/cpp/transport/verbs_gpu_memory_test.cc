@@ -5,6 +5,8 @@
 #include <infiniband/verbs.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -320,6 +322,59 @@ TEST_F(VerbsGpuTransferTest, AReadIntoOwnGpuIsCompleteOnlyWithItsFlush) {
     for (int i = 0; i < 100; ++i) pair_.poll();
     EXPECT_EQ(pair_.posts, 1U);
     rule.end();
+    EXPECT_EQ(pair_.wait().to_string(), "ok");
+}
+
+TEST_F(VerbsGpuTransferTest, NotificationsBehindWritesIntoAGpuWaitForTheirFlush) {
+    fakes::FakeVerbsRule rule(held_reads());
+    const RmaPiece piece = to_gpu(8, 8);
+    const std::array<std::byte, 1> notification{};
+    pair_.post(RmaOp::kWrite, {&piece, 1});
+    ASSERT_TRUE(pair_.link->notify(notification).value());
+    for (int i = 0; i < 100; ++i) {
+        pair_.poll();
+        ASSERT_FALSE(pair_.peer->next_notification().value().has_value());
+    }
+    rule.end();
+    EXPECT_EQ(pair_.wait().to_string(), "ok");
+    until([&] {
+        pair_.poll();
+        return pair_.peer->next_notification().value().has_value();
+    });
+}
+
+TEST_F(VerbsGpuTransferTest, NotificationsKeepTheirOrderBetweenTransfersOfAllKinds) {
+    constexpr std::uint32_t kMany = 1'000;
+    std::uint32_t seen = 0;
+    const auto take_all = [&] {
+        pair_.poll();
+        while (const auto next = pair_.peer->next_notification().value()) {
+            std::uint32_t number = 0;
+            std::memcpy(&number, next->data(), sizeof number);
+            ASSERT_EQ(number, seen++);
+            const std::size_t at = 8 * std::size_t{number};
+            const auto there = number % 2 == 0 ? memory_.memory().subspan(kAt + at, 8)
+                                               : std::span(peer_host_.bytes).subspan(at, 8);
+            ASSERT_TRUE(std::ranges::equal(there, std::span(host_.bytes).subspan(at, 8)));
+        }
+    };
+    std::ranges::copy(numbered(kPart), host_.bytes.begin());
+    for (std::uint32_t i = 0; i < kMany && !HasFailure(); ++i) {
+        RmaPiece piece = to_gpu(8 * std::size_t{i}, 8);
+        if (i % 2 == 1) piece.remote = &peer_host_.registration->descriptor();
+        pair_.post(RmaOp::kWrite, {&piece, 1});
+        const RmaPiece read = of_own_gpu(kPart - 8, 8);
+        if (i % 5 == 4) pair_.post(RmaOp::kRead, {&read, 1});
+        until([&] {
+            const bool taken = pair_.link->notify(std::as_bytes(std::span(&i, 1))).value();
+            if (!taken || i % 3 == 0) take_all();
+            return taken || HasFailure();
+        });
+    }
+    until([&] {
+        take_all();
+        return seen == kMany || HasFailure();
+    });
     EXPECT_EQ(pair_.wait().to_string(), "ok");
 }
 
