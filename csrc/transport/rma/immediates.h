@@ -22,7 +22,7 @@ struct RmaImmediate {
 /// Immediates of both directions of a connection.
 class RmaImmediates {
    public:
-    /// Of one that this end has posted. The end of its queue pair loses it, also where it had
+    /// State of one that this end has posted. It is lost with its queue pair, also where it had
     /// arrived.
     enum class State { kInFlight, kArrived, kLost };
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,10 +14,7 @@
 namespace pccl::transport {
 namespace {
 
-using testing::HasSubstr;
-using Kind = RmaNotificationFrame::Kind;
-
-std::span<const std::byte> bytes_of(std::string_view text) {
+std::span<const std::byte> text_bytes(std::string_view text) {
     return std::as_bytes(std::span(text));
 }
 
@@ -38,7 +34,7 @@ class NotificationFramesTest : public testing::Test {
    protected:
     void announce(std::string_view text, std::uint64_t over, std::uint32_t number) {
         ASSERT_TRUE(sender_.may_announce());
-        sender_.announce(bytes_of(text), {.over = over},
+        sender_.announce(text_bytes(text), {.over = over},
                          {{.lane = 0, .pair = 1, .number = number}});
     }
     /// Sends what is due after so many pieces.
@@ -53,7 +49,7 @@ class NotificationFramesTest : public testing::Test {
         return {reinterpret_cast<const char*>((*got)->data()), (*got)->size()};
     }
     void write(std::string_view bytes) {
-        const auto all = bytes_of(bytes);
+        const auto all = text_bytes(bytes);
         stream_->bytes.insert(stream_->bytes.end(), all.begin(), all.end());
     }
 
@@ -83,7 +79,7 @@ TEST_F(NotificationFramesTest, AnAnnouncedOneIsDueWhenItsImmediateArrives) {
 
 TEST_F(NotificationFramesTest, OneThatWaitsForPiecesKeepsItsPlace) {
     announce("one", 1, 1);
-    sender_.add(bytes_of("two"), {.over = 2});
+    sender_.add(text_bytes("two"), {.over = 2});
     EXPECT_FALSE(sender_.may_announce());
     immediates_.arrived = 1;
     reach(2);
@@ -124,7 +120,7 @@ TEST_F(NotificationFramesTest, OneBehindAFailedPieceIsDropped) {
     sender_.reached({.over = 1, .failed = 1}, immediates_);
     // The failure of the second piece does not matter any more.
     reach(2, 1);
-    sender_.add(bytes_of("three"), {.over = 2, .failed = 1});
+    sender_.add(text_bytes("three"), {.over = 2, .failed = 1});
     reach(2, 1);
     EXPECT_EQ(next(), "three");
     EXPECT_EQ(next(), "none");
@@ -189,7 +185,8 @@ TEST_F(NotificationFramesTest, NotificationsThatAreNeverDueAreBounded) {
     constexpr std::size_t kMany = 1'000;
     std::vector<std::byte> frames;
     const RmaImmediate never{.lane = 0, .pair = 1, .number = 1};
-    for (std::size_t i = 0; i < kMany; ++i) append_notification(frames, bytes_of("x"), {&never, 1});
+    for (std::size_t i = 0; i < kMany; ++i)
+        append_notification(frames, text_bytes("x"), {&never, 1});
     stream_->bytes = frames;
     for (std::size_t i = 0; i < kMany; ++i) ASSERT_EQ(next(), "none");
     EXPECT_LT(stream_->consumed, frames.size() / 5) << "the rest stays in the stream";
