@@ -198,8 +198,9 @@ void VerbsPeer::complete_first(RmaLane& lane) {
     lane.posted.pop_front();
 }
 
-/// Ends the lane's queue pair. Its requests are put back, or held where immediates may have
-/// arrived.
+/// Ends the lane's queue pair. Its requests are put back if the peer's device refused one, and
+/// therefore executed none behind it. Otherwise they are held: some may have arrived, or arrive
+/// late.
 void VerbsPeer::finish_failed(std::size_t index) {
     RmaLane& lane = lanes_[index];
     const WorkCompletion failure = *lane.lane->failure();
@@ -210,7 +211,7 @@ void VerbsPeer::finish_failed(std::size_t index) {
     // The queue pair must be gone before its requests are posted on another one.
     lane.lane.reset();
     if (lane.immediates > 0) ++lost_pairs_;
-    if (std::ranges::none_of(lane.posted, &VerbsRequest::is_immediate)) return put_back(lane);
+    if (lane.posted.empty() || error.code() == StatusCode::kUnavailable) return put_back(lane);
     lane.state = RmaLane::State::kClosing;
     mailbox_.add({.kind = RmaMessage::Kind::kClose,
                   .lane = static_cast<std::uint8_t>(index),

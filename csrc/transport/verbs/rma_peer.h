@@ -9,8 +9,8 @@
 // is complete, the bytes of its target are any mixture of old and new.
 //
 // An immediate behind writes changes this: once it has arrived, the peer's program may own the
-// target. The requests of a failed queue pair with immediates in flight are therefore held until
-// the peer has ended its queue pair and answered how many immediates had arrived. Those before the
+// target. The requests of a failed path are therefore held until the peer has ended its queue pair,
+// so that no write arrives late, and has answered how many immediates had arrived. Those before the
 // last of these are complete; the others are posted again.
 #pragma once
 

@@ -6,6 +6,7 @@
 #include <infiniband/verbs.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -342,6 +343,21 @@ TEST_F(VerbsNotificationFailoverTest, ALostWriteIsRepeatedBeforeItsNotification)
     EXPECT_EQ(ends_.await(), "next");
     EXPECT_EQ(ends_.written(2), 12U);
     EXPECT_EQ(ends_.rest(), Texts());
+    expect_works();
+}
+
+TEST_F(VerbsNotificationFailoverTest, AWriteIsRepeatedOnceThePeerHasEndedTheQueuePair) {
+    const std::uint64_t pairs = fakes::fake_counters().qps;
+    const fakes::FakeVerbsRule rule(of_access(FAKE_VERBS_FAIL, IBV_WR_RDMA_WRITE));
+    ends_.write(1, 11);
+    for (int i = 0; i < 10; ++i) {
+        std::array<RmaCompletion, 1> completed;
+        ASSERT_EQ(ends_.pair.link->poll(completed).value(), 0U) << "without progress of the peer";
+    }
+    EXPECT_EQ(ends_.written(1), 0U);
+    EXPECT_EQ(ends_.pair.wait().to_string(), "ok");
+    EXPECT_EQ(ends_.written(1), 11U);
+    EXPECT_EQ(fakes::fake_counters().qps, pairs - 2) << "those of both ends";
     expect_works();
 }
 
