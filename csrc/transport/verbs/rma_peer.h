@@ -79,8 +79,8 @@ class VerbsPeer final : public RmaPeer {
 
         /// Returns whether it takes an immediate behind `requests` more.
         [[nodiscard]] bool takes_immediate(std::size_t requests) const {
-            return state == State::kOpen &&
-                   immediates<credit&& static_cast<std::size_t>(lane->free_slots())> requests;
+            const bool has_slots = lane && static_cast<std::size_t>(lane->free_slots()) > requests;
+            return state == State::kOpen && has_slots && credit > immediates;
         }
     };
 
