@@ -8,6 +8,7 @@
 #include <array>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "csrc/transport/verbs/rma_requests.h"
 #include "csrc/transport/verbs/rma_responders.h"
