@@ -130,11 +130,14 @@ struct DeviceSlots {
     LL128Line ll128[kLLSlots][kLL128SlotLines];
 };
 
+/// Progress of a rank's launch, in the memory of its GPU: its lanes alone wait for each other.
+struct DeviceProgress {
+    std::uint32_t steps[kMostBlocks];  // that each block of this launch has finished
+    std::uint32_t finished;            // finished blocks of this launch
+};
+
 /// State that the programs of a rank share. The slots of its FIFOs follow it, by peer and FIFO.
 struct DeviceProgramState {
-    std::uint32_t progress[kMostBlocks];  // steps that each block of this launch has finished
-    std::uint32_t finished;               // finished blocks of this launch
-    std::uint32_t reserved[15];
     DeviceProgramState* peers[kMostDevices];  // by rank, as mapped here; includes this rank's
     DeviceFifo fifos[kMostDevices][kDeviceFifos];
 };
@@ -163,8 +166,9 @@ struct DeviceProgram {
     const DeviceWait* waits = nullptr;
     const DeviceSlice* places = nullptr;  // of chunks that are listed one by one
     DeviceProgramState* state = nullptr;  // of this rank
-    std::byte* scratch = nullptr;         // scratch_chunks of window_bytes for each worker
-    std::size_t chunk_bytes = 0;          // of every chunk of a block; the last ones may be shorter
+    DeviceProgress* progress = nullptr;
+    std::byte* scratch = nullptr;  // scratch_chunks of window_bytes for each worker
+    std::size_t chunk_bytes = 0;   // of every chunk of a block; the last ones may be shorter
     std::size_t part_bytes = 0;    // a worker's part of a chunk; the last ones may be shorter
     std::size_t window_bytes = 0;  // of a part at a time, at most
     std::int32_t lane_count = 0;   // blocks beyond lane_count * workers are idle

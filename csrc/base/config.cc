@@ -258,6 +258,8 @@ Config parse_config(const Lookup& lookup, std::vector<std::string>& warnings) {
     parser.time("PCCL_CONNECT_TIMEOUT_MS", kLeastConnectTimeout, config.connect_timeout);
     if (const auto access = parser.number("PCCL_GPU_PEER_ACCESS", 0, 1))
         config.gpu_peer_access = *access == 1;
+    if (const auto kernels = parser.number("PCCL_GPU_HOST_KERNELS", 0, 1))
+        config.gpu_host_kernels = *kernels == 1;
     if (const auto engines = parser.number("PCCL_GPU_COPY_ENGINES", 0, 1))
         config.gpu_copy_engines = *engines == 1;
     parser.path("PCCL_TOPO_FILE", "NCCL_TOPO_FILE", config.topo_file);

@@ -57,9 +57,12 @@ struct Config {
                                // signed a capsule; empty = no signature is required
     bool gpu_copy_engines = false;  // PCCL_GPU_COPY_ENGINES: 1 = use them for large all_gathers,
                                     // all_to_alls
-    // PCCL_GPU_PEER_ACCESS: 0 = CUDA tensors go through host memory; 1 = kernels access peers also
-    // where ranks share a GPU
+    // PCCL_GPU_PEER_ACCESS: 0 = kernels access no memory of peers; 1 = they do so also where ranks
+    // share a GPU
     std::optional<bool> gpu_peer_access{};
+    // PCCL_GPU_HOST_KERNELS: 0 = without peer access, no kernels carry CUDA tensors through host
+    // memory; 1 = they do so also where ranks share a GPU
+    std::optional<bool> gpu_host_kernels{};
     /// Settings of RDMA by libibverbs (csrc/transport/verbs).
     struct Rdma {
         std::string ibverbs_file;      // PCCL_IBVERBS_LIBRARY: a file, in place of libibverbs.so.1

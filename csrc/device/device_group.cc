@@ -77,7 +77,8 @@ void keep_for_good(std::shared_ptr<const void> memory) {
 Result<sys::cuda::Driver*> driver_of(const DeviceGroupImplOptions& options) {
     PCCL_ASSIGN_OR_RETURN(sys::cuda::Driver* const driver,
                           sys::cuda::driver_on(options.device, options.driver));
-    if (!options.peer_access.value_or(true)) return Status::unsupported("PCCL_GPU_PEER_ACCESS=0");
+    if (!options.peer_access.value_or(true) && !options.host_kernels.value_or(true))
+        return Status::unsupported("PCCL_GPU_PEER_ACCESS=0 and PCCL_GPU_HOST_KERNELS=0");
     return driver;
 }
 
@@ -146,35 +147,36 @@ void DeviceGroupImpl::keep_memory() {
     timeline_.keep_memory();
     for (LaunchSequence* launches : sequences()) launches->keep_memory();
     keep_for_good(std::move(heap_));
+    keep_for_good(std::move(states_));
     keep_for_good(control_);
 }
 
 Status DeviceGroupImpl::meet(const DeviceRendezvous& rendezvous) {
-    PCCL_ASSIGN_OR_RETURN(const int resident, agree_on_placement(rendezvous));
+    PCCL_ASSIGN_OR_RETURN(const auto placements, agree_on_placement(rendezvous));
     PCCL_ASSIGN_OR_RETURN(sockets_, rendezvous.connect());
     PCCL_TRY(agree_on_preferences(rendezvous));
-    preferences_.most_blocks = std::min(preferences_.most_blocks, resident);
+    preferences_.most_blocks = std::min(preferences_.most_blocks, resident_blocks(placements));
     if (options_.driver == nullptr) PCCL_TRY(kernels::load_kernels(options_.size));
+    PCCL_TRY(make_heaps(rendezvous, placements));
     return share_memory(rendezvous.deadline());
 }
 
-Result<int> DeviceGroupImpl::agree_on_placement(const DeviceRendezvous& rendezvous) {
-    if (options_.size == 1) return abi::kMostBlocks;
+Result<std::vector<GpuPlacement>> DeviceGroupImpl::agree_on_placement(
+    const DeviceRendezvous& rendezvous) {
+    if (options_.size == 1) return std::vector<GpuPlacement>{};
     PCCL_ASSIGN_OR_RETURN(const auto gpu, driver_.gpu_id(options_.device));
     PCCL_ASSIGN_OR_RETURN(const bool has_mps, driver_.has_mps(options_.device));
     PCCL_ASSIGN_OR_RETURN(const int multiprocessors, driver_.multiprocessors(options_.device));
     return agree_on_placements(rendezvous,
                                {.gpu = gpu,
                                 .has_mps = has_mps,
-                                .allows_time_slicing = options_.peer_access.value_or(false),
+                                .allows_time_slicing = options_.peer_access.value_or(false) ||
+                                                       options_.host_kernels.value_or(false),
+                                .allows_peer_access = options_.peer_access.value_or(true),
                                 .multiprocessors = multiprocessors});
 }
 
 Status DeviceGroupImpl::share_memory(Deadline deadline) {
-    PCCL_ASSIGN_OR_RETURN(
-        heap_, transport::nvlink::SymmetricHeap::create(
-                   {.driver = driver_, .device = options_.device, .bytes = sizeof(abi::Heap)},
-                   *sockets_, deadline));
     PCCL_TRY(allocate_control());
     PCCL_ASSIGN_OR_RETURN(window_, LaunchWindow::of(driver_, options_.device));
     PCCL_ASSIGN_OR_RETURN(
@@ -196,14 +198,14 @@ Status DeviceGroupImpl::share_memory(Deadline deadline) {
     team_.rank = options_.rank;
     team_.size = options_.size;
     PCCL_ASSIGN_OR_RETURN(const abi::LL128Trial lines, try_ll128(deadline));
-    programs_ =
-        std::make_unique<DevicePrograms>(DeviceProgramOptions{.driver = driver_,
-                                                              .device = options_.device,
-                                                              .rank = options_.rank,
-                                                              .size = options_.size,
-                                                              .architecture = gpus_.architecture,
-                                                              .preferences = preferences_,
-                                                              .ll128 = lines});
+    programs_ = std::make_unique<DevicePrograms>(DeviceProgramOptions{.driver = driver_,
+                                                                      .device = options_.device,
+                                                                      .rank = options_.rank,
+                                                                      .size = options_.size,
+                                                                      .gpus = gpus_,
+                                                                      .preferences = preferences_,
+                                                                      .ll128 = lines,
+                                                                      .states = states_.get()});
     return Status::ok();
 }
 

@@ -34,6 +34,7 @@
 #include "csrc/device/copy_engine_gather.h"
 #include "csrc/device/device_rendezvous.h"
 #include "csrc/device/device_stage.h"
+#include "csrc/device/gpu_sharing.h"
 #include "csrc/device/launch/launch_log.h"
 #include "csrc/device/launch/launch_order.h"
 #include "csrc/device/launch/launch_window.h"
@@ -64,6 +65,9 @@ struct DeviceGroupImplOptions {
     // false: treats the GPUs as if they could not reach each other. true: uses kernels even where
     // ranks that share a GPU are time-sliced (gpu_sharing.h).
     std::optional<bool> peer_access{};
+    // Kernels in host memory, where GPUs do not reach each other. false: none, and create() returns
+    // kUnsupported there. true: also where ranks that share a GPU are time-sliced.
+    std::optional<bool> host_kernels{};
     Preferences preferences{};  // the same on all ranks, except `copy_engines`: rank 0's is used
     // Rank 0's value applies to all ranks.
     std::string algorithms{};  // schedules instead of kernels: "all_reduce=ring" (algorithm_list.h)
@@ -84,11 +88,12 @@ struct PeerMessage {
 /// Implementation of pccl::DeviceGroup.
 class PCCL_API DeviceGroupImpl {
    public:
-    /// Creates the group; all ranks call it at the same time. kUnsupported, on all ranks, where the
-    /// GPUs do not reach each other: more than 8 ranks, several hosts, or no peer access; it names
-    /// the obstacle and the rank. kMismatch, on all ranks, where preferences differ. kUnavailable,
-    /// on all ranks, where a rank has no GPU or its build no CUDA. kTimeout and kPeerLost name a
-    /// rank, also one with a set `cancellation`, which itself returns the cancellation's reason.
+    /// Creates the group; all ranks call it at the same time. kUnsupported, on all ranks, where
+    /// kernels meet nowhere: more than 8 ranks, several hosts, or neither peer access nor host
+    /// memory that all GPUs map; it names the obstacle and the rank. kMismatch, on all ranks, where
+    /// preferences differ. kUnavailable, on all ranks, where a rank has no GPU or its build no
+    /// CUDA. kTimeout and kPeerLost name a rank, also one with a set `cancellation`, which itself
+    /// returns the cancellation's reason.
     static Result<std::unique_ptr<DeviceGroupImpl>> create(
         const DeviceGroupImplOptions& options, const Cancellation* cancellation = nullptr);
     /// Waits shortly for the launches to finish, then ends kernels that still wait for peers. The
@@ -100,12 +105,17 @@ class PCCL_API DeviceGroupImpl {
 
     [[nodiscard]] Rank rank() const { return options_.rank; }
     [[nodiscard]] int size() const { return options_.size; }
-    /// Returns this group's share of the GPU memory that groups of this process share on the
-    /// device.
+    /// Returns this group's share of the memory, of the GPU or of the host, that groups of this
+    /// process share.
     [[nodiscard]] std::size_t heap_bytes() const { return heap_->bytes(); }
+    /// Returns where its kernels meet.
+    [[nodiscard]] kernels::GpuPath path() const { return gpus_.path; }
+    /// Returns why they do not meet in the GPUs' memory; empty where they do.
+    [[nodiscard]] const std::string& why_through_host() const { return why_through_host_; }
 
     /// Launches a collective. Blocks are GPU memory of any allocator. Errors: kInvalidArgument,
-    /// kUnsupported, and those of health().
+    /// kUnsupported (through the host also for blocks whose lengths only pairs of ranks have), and
+    /// those of health().
     [[nodiscard]] Status launch(const Collective& collective, kernels::Stream stream,
                                 const DeviceLaunch& wanted = {});
     /// Launches all collectives in as few kernels as possible: those of one kind share a launch,
@@ -120,7 +130,7 @@ class PCCL_API DeviceGroupImpl {
     };
     /// Sends and receives at once: in one launch if each side names each rank at most once,
     /// otherwise in several. Messages from one rank to another match in the order of their
-    /// launches. Empty messages are not sent.
+    /// launches. Empty messages are not sent. kUnsupported where kernels meet in host memory.
     [[nodiscard]] Status exchange(const MessageExchange& messages, kernels::Stream stream);
     /// Returns the launches that launch() would make for a collective of blocks of `bytes` on all
     /// ranks.
@@ -164,13 +174,21 @@ class PCCL_API DeviceGroupImpl {
     /// Returns kUnavailable in a child of fork(), which must not even wait for a lock.
     [[nodiscard]] Status check_process() const;
     Status meet(const DeviceRendezvous& rendezvous);
+    /// Makes the heaps on the path that all ranks can use.
+    Status make_heaps(const DeviceRendezvous& rendezvous, std::span<const GpuPlacement> placements);
+    /// Makes heaps that are not mapped yet.
+    Status make_heap_of(transport::nvlink::MemoryKind kind, Deadline deadline);
+    /// Maps the heaps in the GPUs' memory. An error names why a GPU does not reach another.
+    Status map_peers(std::span<const GpuPlacement> placements);
+    Status make_host_heaps(Deadline deadline);
+    [[nodiscard]] Status check_reach(std::span<const GpuPlacement> placements) const;
     Status share_memory(Deadline deadline);
     Status allocate_control();
     /// Returns the result of the LL128 trial between these GPUs; kNone where it is not tried.
     [[nodiscard]] Result<abi::LL128Trial> try_ll128(Deadline deadline);
     [[nodiscard]] Status launch_trial(kernels::Stream stream);
     [[nodiscard]] Result<abi::LL128Trial> await_trial(Deadline deadline) const;
-    Result<int> agree_on_placement(const DeviceRendezvous& rendezvous);
+    Result<std::vector<GpuPlacement>> agree_on_placement(const DeviceRendezvous& rendezvous);
     Status agree_on_preferences(const DeviceRendezvous& rendezvous);
     /// Returns whether no kernel runs any more. Runs on a thread of its own.
     [[nodiscard]] bool end_kernels();
@@ -235,6 +253,15 @@ class PCCL_API DeviceGroupImpl {
                         const DeviceLaunch& wanted);
     Status launch_one(const Collective& collective, kernels::Stream stream,
                       const DeviceLaunch& wanted);
+    /// Launches a collective whose kernels meet in host memory: by LL, or by a schedule.
+    Status launch_through_host(const Collective& collective, kernels::Stream stream,
+                               const DeviceLaunch& wanted);
+    /// Launches blocks of several lengths, which all ranks have, as blocks of the longest one.
+    Status launch_padded(const Collective& collective, kernels::Stream stream,
+                         const DeviceLaunch& wanted);
+    /// Launches an all_reduce, a reduce or a reduce_scatter in pieces that LL carries.
+    Status launch_in_pieces(const Collective& collective, kernels::Stream stream,
+                            const DeviceLaunch& wanted);
     Status launch_together(std::span<const Collective> collectives, kernels::Stream stream,
                            const DeviceLaunch& wanted);
     /// Returns the schedule for the launch: from `wanted`, else from the group's preferences, else
@@ -244,6 +271,8 @@ class PCCL_API DeviceGroupImpl {
     /// Runs body() on a thread of its own after all launches have finished.
     template <typename Body>
     Status when_done(Body body);
+    /// Sets the addresses of this rank's program state for the peers, which have mapped it then.
+    Status share_state(abi::PeerPointers& peer_pointers);
     Status launch_schedule(const Collective& collective, const schedule::SourcePtr& source,
                            kernels::Stream stream, const DeviceLaunch& wanted);
     /// Returns the longest prefix of `collectives` that run in kernels of their own, as the library
@@ -287,6 +316,9 @@ class PCCL_API DeviceGroupImpl {
     sys::cuda::Driver& driver_;
     std::unique_ptr<transport::nvlink::PeerSockets> sockets_;
     std::unique_ptr<transport::nvlink::SymmetricHeap> heap_;
+    // States of all ranks' programs, where these are in host memory.
+    std::unique_ptr<transport::nvlink::SymmetricHeap> states_;
+    std::string why_through_host_;
     std::shared_ptr<abi::DeviceControl> control_;
     std::shared_ptr<LaunchLog> log_;
     mutable std::once_flag is_recorded_;

@@ -11,6 +11,7 @@
 #include "csrc/collective/algorithm_list.h"
 #include "csrc/collective/geometry.h"
 #include "csrc/device/device_group.h"
+#include "csrc/device/launch/host_schedules.h"
 #include "csrc/device/launch/lowering.h"
 
 namespace pccl::device {
@@ -30,11 +31,6 @@ void replace(std::span<const Block> staged, const std::byte* (&places)[abi::kMos
 bool is_by_all_to_all(CollectiveKind kind) {
     return kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kGather ||
            kind == CollectiveKind::kScatter;
-}
-
-bool averages_integers(const Collective& collective) {
-    return reduces(collective.kind) && collective.op == ReduceOp::kAvg &&
-           is_integer(collective.type);
 }
 
 /// Posts the length that this rank expects from each peer. Its only block, where it has one, is the
@@ -142,6 +138,8 @@ Status DeviceGroupImpl::launch_alone(const Collective& collective, kernels::Stre
     PCCL_TRY(check_shape(collective, options_.rank, options_.size));
     PCCL_ASSIGN_OR_RETURN(const auto source, schedule_for(collective, wanted));
     if (source != nullptr) return launch_schedule(collective, source, stream, wanted);
+    if (gpus_.path == kernels::GpuPath::kHost)
+        return launch_through_host(collective, stream, wanted);
     const auto phases = two_phases(collective, wanted, gpus_);
     if (!phases) return launch_one(collective, stream, wanted);
     PCCL_TRY(launch_one(phases->reduce_scatter(collective, options_.rank), stream, {}));
@@ -229,20 +227,26 @@ Status DeviceGroupImpl::launch_schedule(const Collective& collective,
             "a group's first schedule cannot be captured into a CUDA graph: call it once before");
     PCCL_ASSIGN_OR_RETURN(kernels::ProgramLaunch run,
                           programs_->prepare(collective, source, wanted.plan));
-    PCCL_ASSIGN_OR_RETURN(
-        const auto state,
-        registrations_->find(programs_->state(), programs_->state_bytes(), deadline()));
-    for (Rank rank = 0; rank < options_.size; ++rank)
-        run.peer_pointers.inputs[at(rank)] = state.at(rank, programs_->state());
+    if (gpus_.path == kernels::GpuPath::kPeer) PCCL_TRY(share_state(run.peer_pointers));
     run.team = team_;
     timeline_.add(run, {.program = programs_->program_of(source, collective.root),
                         .sequence = ++schedules_,
                         .is_captured = is_captured(stream)});
     return launch_in_order(stream, run.plan, [&] {
-        if (!states_are_exchanged_) PCCL_TRY(kernels::launch_state_exchange(run, stream));
+        const bool exchanges = gpus_.path == kernels::GpuPath::kPeer && !states_are_exchanged_;
+        if (exchanges) PCCL_TRY(kernels::launch_state_exchange(run, stream));
         states_are_exchanged_ = true;
         return kernels::launch_program(run, stream);
     });
+}
+
+Status DeviceGroupImpl::share_state(abi::PeerPointers& peer_pointers) {
+    const DeviceAddress state = programs_->state();
+    PCCL_ASSIGN_OR_RETURN(const auto shared,
+                          registrations_->find(state, programs_->state_bytes(), deadline()));
+    for (Rank rank = 0; rank < options_.size; ++rank)
+        peer_pointers.inputs[at(rank)] = shared.at(rank, state);
+    return Status::ok();
 }
 
 Status DeviceGroupImpl::pull(const Collective& collective, const kernels::Launch& launch,
@@ -293,6 +297,9 @@ Status DeviceGroupImpl::exchange(const MessageExchange& messages, kernels::Strea
     PCCL_TRY(check_messages(messages.sends, options_.size));
     PCCL_TRY(check_messages(messages.receives, options_.size));
     if (messages.sends.empty() && messages.receives.empty()) return Status::ok();
+    if (gpus_.path == kernels::GpuPath::kHost)
+        return Status::unsupported(
+            concat("messages between GPUs that do not reach each other (", why_through_host_, ")"));
     const auto lock = enter();
     log(messages, stream);
     return result_of(exchange_all(messages, stream));
@@ -341,6 +348,7 @@ Status DeviceGroupImpl::exchange_once(const MessageExchange& messages, kernels::
 
 Status DeviceGroupImpl::announce(const void* memory) {
     PCCL_TRY(check_process());
+    if (gpus_.path == kernels::GpuPath::kHost) return Status::ok();  // no peer maps it
     return registrations_->announce(address_of(memory), Deadline::after(timeout_.load()));
 }
 

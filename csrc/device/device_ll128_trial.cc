@@ -55,7 +55,10 @@ Result<abi::LL128Trial> DeviceGroupImpl::try_ll128(Deadline deadline) {
 }
 
 Status DeviceGroupImpl::launch_trial(kernels::Stream stream) {
-    const bool is_expected = options_.driver != nullptr || has_nvlinks(driver_, options_.device);
+    // PCIe gives no line of 128 bytes as a whole, whatever a trial sees.
+    const bool has_links =
+        gpus_.path == kernels::GpuPath::kPeer && has_nvlinks(driver_, options_.device);
+    const bool is_expected = options_.driver != nullptr || has_links;
     const auto lock = enter();
     PCCL_ASSIGN_OR_RETURN(const auto permit,
                           window_->begin({.group = this, .stream = stream, .blocks = 1}));

@@ -21,6 +21,7 @@ std::string text_of(const GpuPlacement& placement) {
     out.raw(placement.gpu);
     out.u8(placement.has_mps ? 1 : 0);
     out.u8(placement.allows_time_slicing ? 1 : 0);
+    out.u8(placement.allows_peer_access ? 1 : 0);
     out.u32(static_cast<std::uint32_t>(placement.multiprocessors));
     return out.take();
 }
@@ -34,6 +35,8 @@ Result<GpuPlacement> placement_in(std::string_view text) {
     placement.has_mps = flag != 0;
     PCCL_TRY(in.u8(flag));
     placement.allows_time_slicing = flag != 0;
+    PCCL_TRY(in.u8(flag));
+    placement.allows_peer_access = flag != 0;
     std::uint32_t multiprocessors = 0;
     PCCL_TRY(in.u32(multiprocessors));
     placement.multiprocessors =
@@ -70,7 +73,8 @@ int resident_blocks(std::span<const GpuPlacement> placements) {
     return std::max(blocks, 1);
 }
 
-Result<int> agree_on_placements(const DeviceRendezvous& rendezvous, const GpuPlacement& own) {
+Result<std::vector<GpuPlacement>> agree_on_placements(const DeviceRendezvous& rendezvous,
+                                                      const GpuPlacement& own) {
     PCCL_TRY(rendezvous.publish(kSubject, text_of(own)));
     std::vector<GpuPlacement> placements;
     for (Rank rank = 0; rank < rendezvous.size(); ++rank) {
@@ -79,7 +83,7 @@ Result<int> agree_on_placements(const DeviceRendezvous& rendezvous, const GpuPla
         placements.push_back(placement);
     }
     PCCL_TRY(check_placements(placements));
-    return resident_blocks(placements);
+    return placements;
 }
 
 }  // namespace pccl::device

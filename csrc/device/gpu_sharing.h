@@ -7,6 +7,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include <pccl/status.h>
 #include "csrc/device/device_rendezvous.h"
@@ -19,6 +20,7 @@ struct GpuPlacement {
     sys::cuda::GpuId gpu{};
     bool has_mps = false;
     bool allows_time_slicing = false;  // the rank accepts kernels under time-slicing
+    bool allows_peer_access = true;    // the rank's settings permit it
     int multiprocessors = 0;
 
     bool operator==(const GpuPlacement&) const = default;
@@ -34,9 +36,8 @@ struct GpuPlacement {
 /// abi::kMostBlocks; the result is the same for all ranks.
 [[nodiscard]] int resident_blocks(std::span<const GpuPlacement> placements);
 
-/// Checks the GPUs of the ranks that meet, where `own` is this rank's, and returns
-/// resident_blocks() of them; the result is the same on all ranks.
-[[nodiscard]] Result<int> agree_on_placements(const DeviceRendezvous& rendezvous,
-                                              const GpuPlacement& own);
+/// Checks the GPUs of the ranks that meet, where `own` is this rank's, and returns them by rank.
+[[nodiscard]] Result<std::vector<GpuPlacement>> agree_on_placements(
+    const DeviceRendezvous& rendezvous, const GpuPlacement& own);
 
 }  // namespace pccl::device

@@ -208,7 +208,7 @@ class Worker {
 
     __device__ bool await_lane(int lane, std::size_t steps) const {
         const std::uint32_t* const progress =
-            &program_.state->progress[lane * program_.workers + worker_];
+            &program_.progress->steps[lane * program_.workers + worker_];
         return await_counter(run_.team, abi::DevicePhase::kStep, progress, run_.team.rank,
                              static_cast<std::uint32_t>(steps));
     }
@@ -298,7 +298,7 @@ class Worker {
         if (kIsPlain && threadIdx.x == kSender && step.to >= 0)
             shared_.ports[step.to].pass(step.sent);
         if (threadIdx.x == kFirstWaiter && step.is_awaited != 0)
-            store_release_here(&program_.state->progress[blockIdx.x],
+            store_release_here(&program_.progress->steps[blockIdx.x],
                                static_cast<std::uint32_t>(done));
     }
     __device__ void acknowledge(const FifoPort<kForm>& port, std::uint32_t received) const {
@@ -411,12 +411,12 @@ class Worker {
 
 /// Resets all progress to 0 in the last block of the launch. One thread calls it after all others
 /// have finished.
-__device__ void forget_progress(abi::DeviceProgramState* state) {
+__device__ void forget_progress(abi::DeviceProgress* progress) {
     __threadfence();
-    if (atomicAdd(&state->finished, 1) + 1 < gridDim.x) return;
+    if (atomicAdd(&progress->finished, 1) + 1 < gridDim.x) return;
     __threadfence();
-    for (unsigned block = 0; block < gridDim.x; ++block) state->progress[block] = 0;
-    state->finished = 0;
+    for (unsigned block = 0; block < gridDim.x; ++block) progress->steps[block] = 0;
+    progress->finished = 0;
 }
 
 template <typename Reduction, MessageForm kForm>
@@ -432,7 +432,7 @@ __global__ void __launch_bounds__(512, 1)
     if (!worker.has_work() || worker.work(scope)) {
         constexpr unsigned kInAnotherWarp = kWarpThreads;
         if (run.program.is_coupled != 0 && threadIdx.x == kInAnotherWarp)
-            forget_progress(run.program.state);
+            forget_progress(run.program.progress);
         scope.await_entries(worker.seen());
         scope.end();
     } else {

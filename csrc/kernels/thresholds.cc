@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <ranges>
 
 #include "csrc/base/ids.h"
 
 namespace pccl::kernels {
 namespace {
+
+constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
 
 constexpr std::array<Thresholds, 1> kMeasured{{{
     .architecture = kHopper,
@@ -33,18 +36,54 @@ constexpr std::array<Thresholds, 1> kMeasured{{{
     .messages = {.bytes_of_block = 64 * kKiB, .most_blocks = 64},
     .schedules = {.least_in_chunk = 2 * kKiB,
                   .most_chunk_by_ll = 256 * kKiB,
+                  .most_chunk_by_ll_without_ll128 = kNever,
                   .most_chunk_by_ll128 = 2 * kMiB},
 }}};
 static_assert(std::ranges::is_sorted(kMeasured, {}, &Thresholds::architecture));
 
+// Through the host, kernels carry small messages by LL; schedules carry all others. The sizes are
+// derived from PCIe 5 with 16 lanes, 50 GB/s each way: LL takes 4 us and moves twice the bytes, a
+// schedule's messages take 12 us.
+constexpr std::array<Thresholds, 1> kThroughHost{{{
+    .architecture = kHopper,
+    .measured_on = "",
+    .most_sent_by_ll = 128 * kKiB,
+    .usual_blocks = 64,
+    .uneven_blocks = 16,
+    .least_sent_by_copy_engines = kNever,
+    .least_sent_by_preferred_copy_engines = kNever,
+    .all_reduce = {.least_for_most_blocks = kNever,
+                   .least_staggered_of_pair = kNever,
+                   .least_staggered = kNever,
+                   .least_in_two = kNever},
+    .all_gather = {.least_sent_staggered = kNever},
+    .all_to_all = {.least_sent_by_most_blocks = kNever, .least_sent_staggered = kNever},
+    .reduce_scatter = {.least_for_few = kNever, .least_for_many = kNever, .few_blocks = 16},
+    .broadcast = {.least_for_few = kNever,
+                  .few_blocks = 16,
+                  .few_blocks_of_pair = 16,
+                  .most_for_few_of_pair = kNever,
+                  .more_blocks_of_pair = 32},
+    .messages = {.bytes_of_block = 32 * kKiB, .most_blocks = 64},
+    .schedules = {.least_in_chunk = 4 * kKiB,
+                  .most_chunk_by_ll = 64 * kKiB,
+                  .most_chunk_by_ll_without_ll128 = 64 * kKiB,
+                  .most_chunk_by_ll128 = 0},
+}}};
+static_assert(std::ranges::is_sorted(kThroughHost, {}, &Thresholds::architecture));
+
 }  // namespace
 
-std::span<const Thresholds> measured_thresholds() { return kMeasured; }
+std::span<const Thresholds> measured_thresholds(GpuPath path) {
+    if (path == GpuPath::kHost) return kThroughHost;
+    return kMeasured;
+}
 
-const Thresholds& thresholds_of(int architecture) {
-    for (const Thresholds& measured : kMeasured | std::views::reverse)
+const Thresholds& thresholds_of(int architecture, GpuPath path) {
+    const auto all = measured_thresholds(path);
+    for (const Thresholds& measured : all | std::views::reverse)
         if (measured.architecture <= architecture) return measured;
-    return kMeasured.front();
+    return all.front();
 }
 
 }  // namespace pccl::kernels

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -14,6 +15,10 @@ namespace pccl::kernels {
 
 /// Compute capability of the only GPUs on which thresholds were measured.
 inline constexpr int kHopper = 90;
+
+/// Memory in which the kernels of a group meet: that of the GPUs, which reach each other, or that
+/// of the host.
+enum class GpuPath : std::uint8_t { kPeer, kHost };
 
 /// Sizes are bytes; `sent` is the data that leaves a GPU: a block for each of the others. A pair is
 /// a group of two GPUs; several are more.
@@ -71,23 +76,27 @@ struct Thresholds {
         // but derived from the latency of a hop (0.6, 1.3 and 3.4 us) and the bytes that travel for
         // each byte of data (2, 1.07 and 1) at 370 GB/s.
         std::size_t most_chunk_by_ll = 0;
+        std::size_t most_chunk_by_ll_without_ll128 = 0;  // above, LL takes longer than plain ones
         std::size_t most_chunk_by_ll128 = 0;
     } schedules;
 };
 
-/// Returns all thresholds in the order of architectures.
-[[nodiscard]] PCCL_API std::span<const Thresholds> measured_thresholds();
+/// Returns all thresholds of a path in the order of architectures.
+[[nodiscard]] PCCL_API std::span<const Thresholds> measured_thresholds(
+    GpuPath path = GpuPath::kPeer);
 
 /// Returns the thresholds of the newest measured architecture that is not newer than this one,
 /// otherwise the oldest.
-[[nodiscard]] PCCL_API const Thresholds& thresholds_of(int architecture);
+[[nodiscard]] PCCL_API const Thresholds& thresholds_of(int architecture,
+                                                       GpuPath path = GpuPath::kPeer);
 
-/// GPUs of a group: their number and compute capability (90 is sm_90), which is rank 0's for all. A
-/// number alone converts to that many GPUs of the measured kind.
+/// GPUs of a group: their number and compute capability (90 is sm_90), which is rank 0's for all,
+/// and where they meet. A number alone converts to that many GPUs of the measured kind.
 struct Gpus {
-    constexpr Gpus(int how_many, int capability = kHopper)  // NOLINT: implicit by design
-        : count(how_many), architecture(capability) {}
-    [[nodiscard]] const Thresholds& thresholds() const { return thresholds_of(architecture); }
+    constexpr Gpus(int how_many, int capability = kHopper,  // NOLINT: implicit by design
+                   GpuPath by = GpuPath::kPeer)
+        : count(how_many), architecture(capability), path(by) {}
+    [[nodiscard]] const Thresholds& thresholds() const { return thresholds_of(architecture, path); }
     [[nodiscard]] bool is_pair() const { return count == 2; }
     [[nodiscard]] bool are_several() const { return count > 2; }
     /// Returns the bytes that leave a GPU with `bytes` for each of the others.
@@ -97,6 +106,7 @@ struct Gpus {
 
     int count;
     int architecture;
+    GpuPath path;
 };
 
 }  // namespace pccl::kernels

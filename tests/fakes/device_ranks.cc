@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <memory>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -17,6 +19,16 @@ constexpr std::chrono::minutes kToMeet{2};
 
 }  // namespace
 
+kernels::GpuPath path_under_test() {
+    const char* const wanted = std::getenv("PCCL_TEST_GPU_PATH");
+    const bool is_host = wanted != nullptr && std::string_view(wanted) == "host";
+    return is_host ? kernels::GpuPath::kHost : kernels::GpuPath::kPeer;
+}
+
+void use_path_under_test(device::DeviceGroupImplOptions& options) {
+    if (path_under_test() == kernels::GpuPath::kHost) options.peer_access = false;
+}
+
 void run_device_ranks(const DeviceRanksOptions& options,
                       const std::function<void(DeviceRank&)>& body) {
     const auto gpus = std::make_shared<FakeGpus>();
@@ -29,21 +41,27 @@ void run_device_ranks(const DeviceRanksOptions& options,
     for (Rank rank = 0; rank < options.size; ++rank) {
         threads.emplace_back([&, rank] {
             FakeCudaDriver driver(gpus);
-            auto group = device::DeviceGroupImpl::create({.rank = rank,
-                                                          .size = options.size,
-                                                          .store = store,
-                                                          .name = options.name,
-                                                          .device = rank,
-                                                          .timeout = kToMeet,
-                                                          .driver = &driver,
-                                                          .preferences = options.preferences});
+            device::DeviceGroupImplOptions own{.rank = rank,
+                                               .size = options.size,
+                                               .store = store,
+                                               .name = options.name,
+                                               .device = rank,
+                                               .timeout = kToMeet,
+                                               .driver = &driver,
+                                               .preferences = options.preferences};
+            use_path_under_test(own);
+            auto group = device::DeviceGroupImpl::create(own);
             ASSERT_TRUE(group.is_ok()) << group.status().to_string();
+            if (options.size > 1) {
+                EXPECT_EQ((*group)->path(), path_under_test());
+            }
             (*group)->set_timeout(options.timeout);
             DeviceRank member{**group, driver, together};
             body(member);
             together.arrive_and_wait();
             group->reset();
             EXPECT_EQ(driver.open_mappings(), 0);
+            EXPECT_EQ(driver.open_files(), 0);
         });
     }
     for (std::thread& thread : threads) thread.join();

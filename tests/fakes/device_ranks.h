@@ -27,6 +27,13 @@ struct DeviceRanksOptions {
     device::Preferences preferences{};
 };
 
+/// Where kernels meet in groups of tests: in the GPUs' memory, or in that of the host where the
+/// environment has PCCL_TEST_GPU_PATH=host. All tests of kernels run once for each.
+[[nodiscard]] kernels::GpuPath path_under_test();
+
+/// Lets a group of a test take path_under_test().
+void use_path_under_test(device::DeviceGroupImplOptions& options);
+
 /// Fails the running test where a group cannot be made; returns when all ranks are through.
 void run_device_ranks(const DeviceRanksOptions& options,
                       const std::function<void(DeviceRank&)>& body);

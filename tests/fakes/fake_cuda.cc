@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kPage = 2 * 1024 * 1024;
 
-void* map_file(int fd, std::size_t bytes) {
+void* map_shared(int fd, std::size_t bytes) {
     return ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 }
 
@@ -31,7 +31,7 @@ void* map_once(FakeGpus& gpus, int fd, std::size_t bytes) {
     ::fstat(fd, &file);
     const std::lock_guard lock(gpus.mutex);
     FakeGpus::Mapping& mapping = gpus.mappings[file.st_ino];
-    if (mapping.users++ == 0) mapping.place = map_file(fd, bytes);
+    if (mapping.users++ == 0) mapping.place = map_shared(fd, bytes);
     return mapping.place;
 }
 
@@ -122,7 +122,7 @@ Result<DeviceAddress> FakeCudaDriver::map(MemoryHandle memory, std::size_t bytes
     const std::lock_guard lock(mutex_);
     const int fd = memories_.at(memory.value).get();
     void* const place =
-        gpus_->has_one_address_space ? map_once(*gpus_, fd, bytes) : map_file(fd, bytes);
+        gpus_->has_one_address_space ? map_once(*gpus_, fd, bytes) : map_shared(fd, bytes);
     if (place == MAP_FAILED) return Status::from_errno(errno, "cannot map fake memory");
     const auto address = std::bit_cast<DeviceAddress>(place);
     mappings_[address] = bytes;
@@ -227,6 +227,27 @@ Result<void*> FakeCudaDriver::allocate_host(std::size_t bytes) {
 Status FakeCudaDriver::free_host(void* memory) {
     std::free(memory);
     return Status::ok();
+}
+
+Result<sys::cuda::HostMapping> FakeCudaDriver::map_file(int file, std::size_t bytes) {
+    PCCL_TRY(check("map_file"));
+    void* const place =
+        gpus_->has_one_address_space ? map_once(*gpus_, file, bytes) : map_shared(file, bytes);
+    if (place == MAP_FAILED) return Status::from_errno(errno, "cannot map a file");
+    ++open_files_;
+    return sys::cuda::HostMapping{static_cast<std::byte*>(place),
+                                  std::bit_cast<DeviceAddress>(place), bytes};
+}
+
+Status FakeCudaDriver::unmap_file(const sys::cuda::HostMapping& mapping) {
+    --open_files_;
+    if (leave_mapping(*gpus_, mapping.memory)) ::munmap(mapping.memory, mapping.bytes);
+    return Status::ok();
+}
+
+Result<bool> FakeCudaDriver::can_reach(int device, int other) {
+    PCCL_TRY(check("can_reach"));
+    return device == other || !is_alone_;
 }
 
 Status FakeCudaDriver::clear(DeviceAddress address, std::size_t bytes) {

@@ -56,6 +56,10 @@ class FakeCudaDriver : public sys::cuda::Driver {
     /// From now on `hook` is called before a copy engine begins.
     void call_before_copies(std::function<void()> hook) { before_copy_ = std::move(hook); }
     [[nodiscard]] int open_mappings() const { return static_cast<int>(mappings_.size()); }
+    /// Of memory files.
+    [[nodiscard]] int open_files() const { return open_files_; }
+    /// From now on can_reach() says that no GPU reaches another.
+    void be_alone() { is_alone_ = true; }
     [[nodiscard]] int opened_allocations() const { return opened_; }
     /// Whether reach() was called for the two.
     [[nodiscard]] bool reaches(int device, int other);
@@ -114,6 +118,9 @@ class FakeCudaDriver : public sys::cuda::Driver {
     Status reach(int device, int other) override;
     Result<void*> allocate_host(std::size_t bytes) override;
     Status free_host(void* memory) override;
+    Result<sys::cuda::HostMapping> map_file(int file, std::size_t bytes) override;
+    Status unmap_file(const sys::cuda::HostMapping& mapping) override;
+    Result<bool> can_reach(int device, int other) override;
     Status clear(sys::cuda::DeviceAddress address, std::size_t bytes) override;
     Status copy(sys::cuda::DeviceAddress to, sys::cuda::DeviceAddress from, std::size_t bytes,
                 sys::cuda::Stream stream) override;
@@ -218,6 +225,8 @@ class FakeCudaDriver : public sys::cuda::Driver {
     std::set<std::pair<int, int>> reached_;
     std::atomic<int> opened_ = 0;  // tests read it while a group's own thread opens
     void* host_memory_ = nullptr;
+    std::atomic<int> open_files_ = 0;
+    std::atomic<bool> is_alone_ = false;
     int architecture_ = 90;
     bool has_mps_ = false;
     std::atomic<sys::cuda::DeviceWrites> device_writes_ = sys::cuda::DeviceWrites::kOrdered;

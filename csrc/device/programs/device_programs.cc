@@ -113,7 +113,7 @@ PlannedProgram DevicePrograms::usual_plan(const schedule::ScheduleSource& source
                          .ll128 = options_.ll128,
                          .preferred = options_.preferences.protocol,
                          .wanted = source.protocol,
-                         .thresholds = kernels::thresholds_of(options_.architecture).schedules});
+                         .thresholds = options_.gpus.thresholds().schedules});
     kernels::LaunchPlan plan{
         .protocol = choice.protocol, .blocks = options_.preferences.most_blocks, .why = choice.why};
     const std::size_t part = bytes / static_cast<std::size_t>(grid.workers(bytes) * grid.chunks);
@@ -129,8 +129,7 @@ Result<PlannedProgram> DevicePrograms::plan_for(const schedule::ScheduleSource& 
     PCCL_ASSIGN_OR_RETURN(
         const schedule::Schedule made,
         schedule::generate(source, schedule::least_shape(source, options_.size, root)));
-    PCCL_ASSIGN_OR_RETURN(const DeviceGrid grid,
-                          device_grid(made, kernels::thresholds_of(options_.architecture)));
+    PCCL_ASSIGN_OR_RETURN(const DeviceGrid grid, device_grid(made, options_.gpus.thresholds()));
     PlannedProgram planned = usual_plan(source, grid, bytes);
     int& blocks = planned.plan.blocks;
     blocks = grid.lanes * std::min(grid.workers(bytes), blocks / grid.lanes);
@@ -195,16 +194,32 @@ Result<const DevicePrograms::Ready*> DevicePrograms::find(const Key& key) {
 Result<DevicePrograms::Ready> DevicePrograms::make(const Key& key) {
     PCCL_ASSIGN_OR_RETURN(schedule::Schedule made, verified(*key.source, options_.size, key.root));
     Ready ready;
-    PCCL_ASSIGN_OR_RETURN(ready.grid,
-                          device_grid(made, kernels::thresholds_of(options_.architecture)));
+    PCCL_ASSIGN_OR_RETURN(ready.grid, device_grid(made, options_.gpus.thresholds()));
     ready.origin = std::make_shared<const schedule::Program>(
         std::move(made.programs[static_cast<std::size_t>(options_.rank)]));
     PCCL_ASSIGN_OR_RETURN(const DeviceTables tables, tabulate(*ready.origin, ready.grid.chunks));
-    if (state_ == 0) {
-        PCCL_ASSIGN_OR_RETURN(state_, allocate(state_bytes()));
-    }
+    PCCL_TRY(make_state());
     PCCL_ASSIGN_OR_RETURN(ready.program, upload(tables, ready.grid));
     return ready;
+}
+
+Status DevicePrograms::make_state() {
+    if (state_ != 0) return Status::ok();
+    PCCL_ASSIGN_OR_RETURN(progress_, allocate(sizeof(abi::DeviceProgress)));
+    if (options_.states != nullptr) return map_states();
+    PCCL_ASSIGN_OR_RETURN(state_, allocate(state_bytes()));
+    return Status::ok();
+}
+
+Status DevicePrograms::map_states() {
+    PCCL_TRY(options_.states->map());
+    const transport::nvlink::PeerAddresses bases = options_.states->bases();
+    static_assert(sizeof bases == sizeof abi::DeviceProgramState::peers);
+    const DeviceAddress own = bases[static_cast<std::size_t>(options_.rank)];
+    PCCL_TRY(
+        store(own + offsetof(abi::DeviceProgramState, peers), std::as_bytes(std::span(bases))));
+    state_ = own;
+    return Status::ok();
 }
 
 Result<abi::DeviceProgram> DevicePrograms::upload(const DeviceTables& tables,
@@ -225,6 +240,7 @@ Result<abi::DeviceProgram> DevicePrograms::upload(const DeviceTables& tables,
                                .waits = pointer_to<const abi::DeviceWait>(base + waits),
                                .places = pointer_to<const abi::DeviceSlice>(base + places),
                                .state = pointer_to<abi::DeviceProgramState>(state_),
+                               .progress = pointer_to<abi::DeviceProgress>(progress_),
                                .lane_count = static_cast<int>(tables.lanes.size()),
                                .scratch_chunks = tables.scratch_chunks,
                                .is_coupled = tables.is_coupled ? 1 : 0};

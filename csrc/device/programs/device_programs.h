@@ -21,6 +21,7 @@
 #include "csrc/kernels/launch.h"
 #include "csrc/schedule/source.h"
 #include "csrc/sys/cuda/driver.h"
+#include "csrc/transport/nvlink/symmetric_heap.h"
 
 namespace pccl::device {
 
@@ -34,9 +35,11 @@ struct DeviceProgramOptions {
     int device = 0;
     Rank rank = 0;
     int size = 1;
-    int architecture = kernels::kHopper;
+    kernels::Gpus gpus{size};
     Preferences preferences{};
     abi::LL128Trial ll128 = abi::LL128Trial::kNone;  // result of the trial between the GPUs
+    // States of all ranks, where kernels meet in host memory; null: a state is memory of its GPU.
+    transport::nvlink::SymmetricHeap* states = nullptr;
 };
 
 class PCCL_API DevicePrograms {
@@ -63,7 +66,8 @@ class PCCL_API DevicePrograms {
     /// prepare()'s.
     [[nodiscard]] Result<PlannedProgram> plan_for(const schedule::ScheduleSource& source,
                                                   std::size_t bytes) const;
-    /// Returns this rank's program state, for the peers to map. Valid after prepare().
+    /// Returns this rank's program state, for the peers to map where it is memory of a GPU. Valid
+    /// after prepare().
     [[nodiscard]] sys::cuda::DeviceAddress state() const { return state_; }
     [[nodiscard]] std::size_t state_bytes() const { return abi::state_bytes(options_.size); }
     /// Returns whether the peers have taken, before `deadline`, all messages of finished launches.
@@ -89,6 +93,10 @@ class PCCL_API DevicePrograms {
                                             const DeviceGrid& grid, std::size_t bytes) const;
     Result<const Ready*> find(const Key& key);
     Result<Ready> make(const Key& key);
+    /// Makes the program state, once.
+    Status make_state();
+    /// Maps all ranks' states, and stores their addresses in this rank's.
+    Status map_states();
     Result<abi::DeviceProgram> upload(const DeviceTables& tables, const DeviceGrid& grid);
     Result<sys::cuda::DeviceAddress> allocate(std::size_t bytes);
     Status store(sys::cuda::DeviceAddress to, std::span<const std::byte> from);
@@ -97,6 +105,7 @@ class PCCL_API DevicePrograms {
     std::map<Key, Ready> ready_;
     std::vector<sys::cuda::DeviceAddress> memory_;
     sys::cuda::DeviceAddress state_ = 0;
+    sys::cuda::DeviceAddress progress_ = 0;
 };
 
 }  // namespace pccl::device

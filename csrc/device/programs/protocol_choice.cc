@@ -27,8 +27,10 @@ Protocol protocol_of(Protocol preferred) {
 ProtocolChoice fastest(const ProtocolQuestion& question) {
     const bool has_ll128 = question.ll128 == abi::LL128Trial::kWhole;
     const std::size_t chunk = question.chunk_bytes;
-    const bool is_short = question.is_short && chunk <= question.thresholds.most_chunk_by_ll;
-    if (question.suits_ll && (!has_ll128 || is_short))
+    const bool is_short = has_ll128
+                              ? question.is_short && chunk <= question.thresholds.most_chunk_by_ll
+                              : chunk <= question.thresholds.most_chunk_by_ll_without_ll128;
+    if (question.suits_ll && is_short)
         return {Protocol::kLL, "its messages are short: each word carries its arrival flag"};
     if (has_ll128 && chunk <= question.thresholds.most_chunk_by_ll128)
         return {Protocol::kLL128,

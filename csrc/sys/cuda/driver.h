@@ -73,6 +73,13 @@ struct Copy {
     std::size_t bytes = 0;
 };
 
+/// Memory file that the CPU and all devices of this process access.
+struct HostMapping {
+    std::byte* memory = nullptr;  // for the CPU
+    DeviceAddress address = 0;    // for kernels and copies
+    std::size_t bytes = 0;
+};
+
 /// Interface of the driver. Errors: kInvalidArgument, kResourceExhausted (memory), kUnsupported and
 /// kUnavailable (no GPU, no peer access), kInternal for the rest; messages name the driver's
 /// function and its error. Thread-safe. Members other than use(), enter() and gpu_id() require a
@@ -138,6 +145,9 @@ class Driver {
     /// kUnsupported where the hardware has no path.
     [[nodiscard]] virtual Status reach(int device, int other) = 0;
 
+    /// Returns whether the hardware and the driver provide such a path.
+    [[nodiscard]] virtual Result<bool> can_reach(int device, int other) = 0;
+
     /// Allocates memory that export_allocation() accepts.
     [[nodiscard]] virtual Result<DeviceAddress> allocate(int device, std::size_t bytes) = 0;
     virtual Status deallocate(DeviceAddress base) = 0;
@@ -145,6 +155,12 @@ class Driver {
     /// Allocates zero-filled host memory that all devices access at the same address.
     [[nodiscard]] virtual Result<void*> allocate_host(std::size_t bytes) = 0;
     virtual Status free_host(void* memory) = 0;
+
+    /// Maps all `bytes` of a memory file (sys/memory_file.h), pins its pages and lets all devices
+    /// access them. kUnsupported where the driver refuses such memory; kResourceExhausted where not
+    /// so much memory may be pinned.
+    [[nodiscard]] virtual Result<HostMapping> map_file(int file, std::size_t bytes) = 0;
+    virtual Status unmap_file(const HostMapping& mapping) = 0;
 
     /// Clears memory to zero; complete on return.
     virtual Status clear(DeviceAddress address, std::size_t bytes) = 0;

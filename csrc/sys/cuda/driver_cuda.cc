@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cctype>
+#include <cerrno>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -322,6 +324,17 @@ class LibcudaDriver final : public Driver {
         return lib_.check(enabled, "cuCtxEnablePeerAccess");
     }
 
+    Result<bool> can_reach(int device, int other) override {
+        if (device == other) return true;
+        CUdevice here = 0;
+        CUdevice there = 0;
+        PCCL_CUDA(cuDeviceGet, &here, device);
+        PCCL_CUDA(cuDeviceGet, &there, other);
+        int can_reach = 0;
+        PCCL_CUDA(cuDeviceCanAccessPeer, &can_reach, here, there);
+        return can_reach != 0;
+    }
+
     Result<void*> allocate_host(std::size_t bytes) override {
         const RelaxedCapture relaxed(lib_);
         void* memory = nullptr;
@@ -334,6 +347,28 @@ class LibcudaDriver final : public Driver {
     Status free_host(void* memory) override {
         const RelaxedCapture relaxed(lib_);
         PCCL_CUDA(cuMemFreeHost, memory);
+        return Status::ok();
+    }
+
+    Result<HostMapping> map_file(int file, std::size_t bytes) override {
+        void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        if (memory == MAP_FAILED) return Status::from_errno(errno, "cannot map a memory file");
+        ScopeExit undo_map([&] { ::munmap(memory, bytes); });
+        const RelaxedCapture relaxed(lib_);
+        PCCL_CUDA(cuMemHostRegister, memory, bytes,
+                  CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
+        ScopeExit undo_registration([&] { lib_.cuMemHostUnregister(memory); });
+        CUdeviceptr address = 0;
+        PCCL_CUDA(cuMemHostGetDevicePointer, &address, memory, 0);
+        undo_registration.dismiss();
+        undo_map.dismiss();
+        return HostMapping{static_cast<std::byte*>(memory), address, bytes};
+    }
+
+    Status unmap_file(const HostMapping& mapping) override {
+        const RelaxedCapture relaxed(lib_);
+        PCCL_CUDA(cuMemHostUnregister, mapping.memory);
+        ::munmap(mapping.memory, mapping.bytes);
         return Status::ok();
     }
 

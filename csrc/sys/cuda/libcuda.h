@@ -25,6 +25,7 @@ struct Libcuda {
     use(cuCtxPushCurrent);               \
     use(cuCtxPopCurrent);                \
     use(cuCtxEnablePeerAccess);          \
+    use(cuDeviceCanAccessPeer);          \
     use(cuMemGetAllocationGranularity);  \
     use(cuMemCreate);                    \
     use(cuMemRelease);                   \
@@ -46,6 +47,9 @@ struct Libcuda {
     use(cuMemFree);                      \
     use(cuMemHostAlloc);                 \
     use(cuMemFreeHost);                  \
+    use(cuMemHostRegister);              \
+    use(cuMemHostUnregister);            \
+    use(cuMemHostGetDevicePointer);      \
     use(cuMemsetD8Async);                \
     use(cuStreamCreate);                 \
     use(cuStreamSynchronize);            \

@@ -2,11 +2,11 @@
 #include "csrc/transport/nvlink/heap_stock.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "csrc/base/ids.h"
 #include "csrc/base/text/text.h"
-#include "csrc/sys/crypto/sha256.h"
 #include "csrc/sys/cuda/per_device.h"
 
 namespace pccl::transport::nvlink {
@@ -19,7 +19,7 @@ std::size_t rounded_up(std::size_t bytes, std::size_t unit) {
     return (bytes + unit - 1) / unit * unit;
 }
 
-/// Checks an extent of a GPU that allocates multiples of `unit`.
+/// Checks an extent of a process that allocates multiples of `unit`.
 Status check(const HeapExtent& extent, std::size_t unit) {
     const std::size_t most = rounded_up(std::max(HeapStock::kAllocation, extent.bytes), unit);
     if (extent.allocated <= most && extent.offset <= extent.allocated &&
@@ -32,45 +32,28 @@ Status check(const HeapExtent& extent, std::size_t unit) {
 
 }  // namespace
 
-Result<std::shared_ptr<HeapMemory>> HeapMemory::create(const Place& place, std::size_t bytes) {
-    PCCL_ASSIGN_OR_RETURN(const auto handle, place.driver.create(place.device, bytes));
-    std::shared_ptr<HeapMemory> memory(new HeapMemory(place, handle, bytes));
-    PCCL_TRY(memory->map());
-    PCCL_TRY(place.driver.clear(memory->base_, bytes));
-    PCCL_TRY(sys::fill_random(memory->id_));
-    return memory;
-}
-
-Result<std::shared_ptr<HeapMemory>> HeapMemory::import(const Place& place, int descriptor,
-                                                       const HeapExtent& extent) {
-    PCCL_ASSIGN_OR_RETURN(const auto handle, place.driver.import_memory(descriptor));
-    std::shared_ptr<HeapMemory> memory(new HeapMemory(place, handle, extent.allocated));
-    PCCL_TRY(memory->map());
-    memory->id_ = extent.id;
-    return memory;
-}
-
-HeapMemory::~HeapMemory() {
-    if (base_ != 0) static_cast<void>(place_.driver.unmap(base_, bytes_));
-    static_cast<void>(place_.driver.release(handle_));
-}
-
-Status HeapMemory::map() {
-    PCCL_ASSIGN_OR_RETURN(base_, place_.driver.map(handle_, bytes_, place_.device));
-    return Status::ok();
-}
-
-std::shared_ptr<HeapStock> HeapStock::of(sys::cuda::Driver& driver, int device) {
-    static sys::cuda::PerDevice<HeapStock> stocks;
+std::shared_ptr<HeapStock> HeapStock::of(sys::cuda::Driver& driver, int device, MemoryKind kind) {
+    static std::array<sys::cuda::PerDevice<HeapStock>, 2> stocks;  // by kind
     const auto make = [&]() -> Result<std::shared_ptr<HeapStock>> {
-        return std::shared_ptr<HeapStock>(new HeapStock({.driver = driver, .device = device}));
+        return std::shared_ptr<HeapStock>(
+            new HeapStock({.driver = driver, .device = device, .kind = kind}));
     };
-    return *stocks.find_or(driver, device, make);
+    return *stocks.at(static_cast<std::size_t>(kind)).find_or(driver, device, make);
+}
+
+Result<std::size_t> HeapStock::unit() const {
+    if (place_.kind == MemoryKind::kHost) return kUnit;
+    return place_.driver.granularity(place_.device);
 }
 
 Result<std::shared_ptr<HeapMemory>> HeapStock::allocate(std::size_t bytes) const {
-    PCCL_ASSIGN_OR_RETURN(const std::size_t unit, place_.driver.granularity(place_.device));
-    return HeapMemory::create(place_, rounded_up(bytes, unit));
+    PCCL_ASSIGN_OR_RETURN(const std::size_t multiple, unit());
+    return HeapMemory::create(place_, rounded_up(bytes, multiple));
+}
+
+Status HeapStock::map(const HeapRange& range) {
+    const std::lock_guard lock(mutex_);
+    return range.memory->map();
 }
 
 Result<HeapRange> HeapStock::claim(std::size_t bytes) {
@@ -93,8 +76,8 @@ Result<HeapRange> HeapStock::claim(std::size_t bytes) {
 }
 
 Result<HeapRange> HeapStock::join(const UniqueFd& descriptor, const HeapExtent& extent) {
-    PCCL_ASSIGN_OR_RETURN(const std::size_t unit, place_.driver.granularity(place_.device));
-    PCCL_TRY(check(extent, unit));
+    PCCL_ASSIGN_OR_RETURN(const std::size_t multiple, unit());
+    PCCL_TRY(check(extent, multiple));
     const std::lock_guard lock(mutex_);
     std::erase_if(joined_, [](const auto& known) { return known.second.expired(); });
     auto memory = joined_[extent.id].lock();

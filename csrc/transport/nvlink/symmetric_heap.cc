@@ -15,7 +15,7 @@ namespace {
 constexpr std::byte kHeap{'H'};
 
 Status blame(const Status& why, Rank peer) {
-    return {why.code(), concat("rank ", peer, "'s GPU memory: ", why.message()), peer};
+    return {why.code(), concat("rank ", peer, "'s heap: ", why.message()), peer};
 }
 
 }  // namespace
@@ -29,7 +29,24 @@ Result<std::unique_ptr<SymmetricHeap>> SymmetricHeap::create(const Options& opti
     heap->bytes_ = own.extent.bytes;
     PCCL_TRY(heap->hand_out(own, sockets, deadline));
     PCCL_TRY(heap->take(sockets, deadline));
+    if (!options.maps_later) PCCL_TRY(heap->map());
     return heap;
+}
+
+Status SymmetricHeap::map() {
+    for (Rank rank = 0; rank < abi::kMostDevices; ++rank) {
+        const Status mapped = map(ranges_[at(rank)], offers_[at(rank)]);
+        if (!mapped.is_ok()) return blame(mapped, rank);
+    }
+    return Status::ok();
+}
+
+Status SymmetricHeap::map(HeapRange& range, Offer& offer) {
+    if (offer.memory.is_open()) {
+        PCCL_ASSIGN_OR_RETURN(range, stock_->join(offer.memory, offer.extent));
+        offer = {};
+    }
+    return range.memory == nullptr ? Status::ok() : stock_->map(range);
 }
 
 PeerAddresses SymmetricHeap::bases() const {
@@ -56,22 +73,24 @@ Status SymmetricHeap::hand_out(const HeapRange& own, const PeerSockets& sockets,
 Status SymmetricHeap::take(const PeerSockets& sockets, Deadline deadline) {
     for (Rank peer = 0; peer < sockets.size(); ++peer) {
         if (peer == sockets.rank()) continue;
-        auto taken = take_from(sockets.of(peer), deadline);
-        if (!taken.is_ok()) return blame(taken.status(), peer);
-        ranges_[at(peer)] = std::move(*taken);
+        auto offer = receive_offer(sockets.of(peer), deadline);
+        if (!offer.is_ok()) return blame(offer.status(), peer);
+        if (offer->extent.bytes != bytes_)
+            return blame(Status::invalid_argument(concat("a heap of ", offer->extent.bytes,
+                                                         " bytes, not ", bytes_, " as here")),
+                         peer);
+        offers_[at(peer)] = std::move(*offer);
     }
     return Status::ok();
 }
 
-Result<HeapRange> SymmetricHeap::take_from(int socket, Deadline deadline) {
-    PCCL_ASSIGN_OR_RETURN(const auto fds, receive_fds(socket, kHeap, deadline));
+Result<SymmetricHeap::Offer> SymmetricHeap::receive_offer(int socket, Deadline deadline) {
+    PCCL_ASSIGN_OR_RETURN(auto fds, receive_fds(socket, kHeap, deadline));
     if (fds.size() != 1) return Status::peer_lost(kNoRank, "a peer sent no memory");
-    HeapExtent extent;
-    PCCL_TRY(sys::receive_all(socket, std::as_writable_bytes(std::span(&extent, 1)), deadline));
-    if (extent.bytes != bytes_)
-        return Status::invalid_argument(
-            concat("a heap of ", extent.bytes, " bytes, not ", bytes_, " as here"));
-    return stock_->join(fds.front(), extent);
+    Offer offer{.memory = std::move(fds.front()), .extent = {}};
+    PCCL_TRY(
+        sys::receive_all(socket, std::as_writable_bytes(std::span(&offer.extent, 1)), deadline));
+    return offer;
 }
 
 }  // namespace pccl::transport::nvlink

@@ -113,15 +113,18 @@ TEST(DeviceGroupTest, MoreRanksThanAHeapHasRoomForAreRefused) {
 TEST(DeviceGroupTest, AllRanksLearnThatOneMustNotReachItsPeers) {
     for (const Status& status : outcomes(3, [](DeviceGroupImplOptions& options, FakeCudaDriver&) {
              if (options.rank == 1) options.peer_access = false;
+             if (options.rank == 2) options.host_kernels = false;
          })) {
         EXPECT_EQ(status.code(), StatusCode::kUnsupported);
         EXPECT_THAT(status.message(), HasSubstr("rank 1: PCCL_GPU_PEER_ACCESS=0"));
+        EXPECT_THAT(status.message(), HasSubstr("rank 2: PCCL_GPU_HOST_KERNELS=0"));
     }
 }
 
 TEST(DeviceGroupTest, AllRanksLearnThatOneCannotMapItsPeersMemory) {
     for (const Status& status :
          outcomes(3, [](DeviceGroupImplOptions& options, FakeCudaDriver& driver) {
+             options.host_kernels = false;
              if (options.rank == 2) driver.fail("import_memory", Status::unsupported("no access"));
          }))
         EXPECT_EQ(status.code(), StatusCode::kUnsupported) << status.to_string();

@@ -60,12 +60,14 @@ class RendezvousTest : public ::testing::Test {
     std::vector<std::thread> ranks_;
 };
 
-/// What create() says on each of `size` ranks, whose options and drivers `prepare` changes.
-inline std::vector<Status> outcomes(
-    int size, const std::function<void(DeviceGroupImplOptions&, FakeCudaDriver&)>& prepare) {
+using MadeGroup = Result<std::unique_ptr<DeviceGroupImpl>>;
+using PrepareRank = std::function<void(DeviceGroupImplOptions&, FakeCudaDriver&)>;
+
+/// Calls look(rank, group) on each of `size` ranks, whose options and drivers `prepare` changes.
+inline void with_groups(int size, const PrepareRank& prepare,
+                        const std::function<void(std::size_t, MadeGroup&)>& look) {
     const auto gpus = std::make_shared<FakeGpus>();
     const auto store = std::make_shared<MemoryStore>();
-    std::vector<Status> found(static_cast<std::size_t>(size));
     std::vector<std::thread> threads;
     for (Rank rank = 0; rank < size; ++rank) {
         threads.emplace_back([&, rank] {
@@ -77,10 +79,18 @@ inline std::vector<Status> outcomes(
                                            .timeout = milliseconds(20'000),
                                            .driver = &driver};
             prepare(options, driver);
-            found[static_cast<std::size_t>(rank)] = DeviceGroupImpl::create(options).status();
+            MadeGroup group = DeviceGroupImpl::create(options);
+            look(static_cast<std::size_t>(rank), group);
         });
     }
     for (std::thread& thread : threads) thread.join();
+}
+
+/// What create() says on each of them.
+inline std::vector<Status> outcomes(int size, const PrepareRank& prepare) {
+    std::vector<Status> found(static_cast<std::size_t>(size));
+    with_groups(size, prepare,
+                [&](std::size_t rank, const MadeGroup& group) { found[rank] = group.status(); });
     return found;
 }
 

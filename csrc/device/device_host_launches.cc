@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Launches of GPUs that do not reach each other: their kernels meet in host memory.
+//
+// Writes to host memory are posted and reads of it wait, so each message is written once, into the
+// receiver's lines or slots, and read once, in long reads. LL carries small collectives; schedules
+// carry the others.
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "csrc/base/text/text.h"
+#include "csrc/device/device_group.h"
+#include "csrc/device/launch/host_schedules.h"
+#include "csrc/device/launch/lowering.h"
+
+namespace pccl::device {
+namespace {
+
+/// Returns `blocks` cut to the elements [begin, begin + count).
+std::vector<Block> cut(std::span<const Block> blocks, std::size_t begin, std::size_t count,
+                       std::size_t element) {
+    std::vector<Block> parts;
+    for (const Block& block : blocks)
+        parts.push_back({block.data == nullptr ? nullptr : block.data + begin * element, count});
+    return parts;
+}
+
+/// Returns the blocks with the memory of `places`.
+std::vector<Block> at_places(std::span<const Block> blocks, std::span<const Block> places) {
+    std::vector<Block> moved;
+    for (std::size_t i = 0; i < blocks.size(); ++i)
+        moved.push_back({places[i].data, blocks[i].count});
+    return moved;
+}
+
+}  // namespace
+
+Status DeviceGroupImpl::launch_through_host(const Collective& collective, kernels::Stream stream,
+                                            const DeviceLaunch& wanted) {
+    DeviceLaunch how = wanted;
+    how.preferences = preferences_;
+    const kernels::LaunchPlan plan = plan_of(collective, how, gpus_);
+    const bool is_by_ll = plan.protocol == kernels::Protocol::kLL;
+    if (is_by_ll || is_nothing(collective)) return launch_one(collective, stream, wanted);
+    if (wanted.plan)
+        return Status::unsupported(concat(
+            "a plan of protocol ", name_of(plan.protocol),
+            ", whose kernels access the peers' tensors: these GPUs do not reach each other (",
+            why_through_host_, "); ll and schedules do"));
+    if (is_of_pairs(collective))
+        return Status::unsupported(
+            concat(schedule::to_string(collective.kind),
+                   " of blocks whose lengths only pairs of ranks have, between GPUs that do not "
+                   "reach each other (",
+                   why_through_host_, ")"));
+    if (!takes_schedules(collective)) return launch_padded(collective, stream, wanted);
+    if (averages_integers(collective)) return launch_in_pieces(collective, stream, wanted);
+    PCCL_ASSIGN_OR_RETURN(const auto source, schedule_through_host(collective.kind, options_.size));
+    return launch_schedule(collective, source, stream, wanted);
+}
+
+Status DeviceGroupImpl::launch_padded(const Collective& collective, kernels::Stream stream,
+                                      const DeviceLaunch& wanted) {
+    const std::size_t longest_count = longest(collective);
+    const auto whole = [&](std::span<const Block> blocks) {
+        return std::vector<Block>(blocks.size(), {nullptr, longest_count});
+    };
+    PCCL_TRY(collectives_.order.begin(stream));
+    PCCL_ASSIGN_OR_RETURN(const auto inputs,
+                          collectives_.inputs.place(whole(collective.inputs), collective.type));
+    PCCL_ASSIGN_OR_RETURN(const auto outputs,
+                          collectives_.outputs.place(whole(collective.outputs), collective.type));
+    PCCL_TRY(collectives_.inputs.copy(inputs, collective.inputs, collective.type, stream));
+    PCCL_TRY(collectives_.order.end(stream));
+    Collective padded = collective;
+    padded.inputs = inputs;
+    padded.outputs = outputs;
+    PCCL_TRY(launch_alone(padded, stream, wanted));
+    PCCL_TRY(collectives_.order.begin(stream));
+    PCCL_TRY(collectives_.outputs.copy(collective.outputs, at_places(collective.outputs, outputs),
+                                       collective.type, stream));
+    return collectives_.order.end(stream);
+}
+
+Status DeviceGroupImpl::launch_in_pieces(const Collective& collective, kernels::Stream stream,
+                                         const DeviceLaunch& wanted) {
+    const std::size_t element = size_of(collective.type);
+    const std::size_t most =
+        kernels::most_ll_bytes(std::min(preferences_.most_blocks, abi::kMostLLBlocks)) / element;
+    const std::size_t count = longest(collective);
+    DeviceLaunch by_ll = wanted;
+    for (std::size_t begin = 0; begin < count; begin += most) {
+        const std::size_t some = std::min(most, count - begin);
+        const auto inputs = cut(collective.inputs, begin, some, element);
+        const auto outputs = cut(collective.outputs, begin, some, element);
+        Collective piece = collective;
+        piece.inputs = inputs;
+        piece.outputs = outputs;
+        by_ll.plan = kernels::ll_plan(some * element, preferences_.most_blocks);
+        PCCL_TRY(launch_one(piece, stream, by_ll));
+    }
+    return Status::ok();
+}
+
+}  // namespace pccl::device

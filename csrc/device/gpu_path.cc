@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "csrc/device/gpu_path.h"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "csrc/base/bytes.h"
+#include "csrc/base/ids.h"
+#include "csrc/base/text/text.h"
+#include "csrc/sys/memory_file.h"
+
+namespace pccl::device {
+namespace {
+
+using kernels::GpuPath;
+
+constexpr std::string_view kPathSubject = "path";
+constexpr std::size_t kLongestReason = 512;
+
+std::string text_of(const UsablePaths& paths) {
+    ByteWriter out;
+    out.status(paths.peers, kLongestReason);
+    out.status(paths.host, kLongestReason);
+    return out.take();
+}
+
+Result<UsablePaths> paths_in(std::string_view text) {
+    ByteReader in(text);
+    UsablePaths paths;
+    PCCL_TRY(in.status(paths.peers, kLongestReason));
+    PCCL_TRY(in.status(paths.host, kLongestReason));
+    return paths;
+}
+
+/// Returns "rank 1: why not" of the first rank with an obstacle; empty where there is none.
+std::string first_obstacle(std::span<const UsablePaths> ranks, Status UsablePaths::*path) {
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+        const Status& usable = ranks[rank].*path;
+        if (!usable.is_ok()) return concat("rank ", rank, ": ", usable.message());
+    }
+    return {};
+}
+
+}  // namespace
+
+Result<ChosenPath> choose_path(std::span<const UsablePaths> ranks) {
+    std::string no_peers = first_obstacle(ranks, &UsablePaths::peers);
+    if (no_peers.empty()) return ChosenPath{};
+    const std::string no_host = first_obstacle(ranks, &UsablePaths::host);
+    if (no_host.empty()) return ChosenPath{GpuPath::kHost, std::move(no_peers)};
+    return Status::unsupported(
+        concat(no_peers, "; kernels do not use host memory either: ", no_host));
+}
+
+Result<ChosenPath> agree_on_path(const DeviceRendezvous& rendezvous, const UsablePaths& own) {
+    PCCL_TRY(rendezvous.publish(kPathSubject, text_of(own)));
+    std::vector<UsablePaths> ranks;
+    for (Rank rank = 0; rank < rendezvous.size(); ++rank) {
+        PCCL_ASSIGN_OR_RETURN(const std::string published, rendezvous.receive(rank, kPathSubject));
+        PCCL_ASSIGN_OR_RETURN(UsablePaths paths, paths_in(published));
+        ranks.push_back(std::move(paths));
+    }
+    return choose_path(ranks);
+}
+
+Status check_host_memory(sys::cuda::Driver& driver) {
+    constexpr std::size_t kTried = 64 * kKiB;
+    PCCL_ASSIGN_OR_RETURN(const UniqueFd file, sys::make_memory_file("pccl-gpu-trial", kTried));
+    PCCL_ASSIGN_OR_RETURN(const auto mapping, driver.map_file(file.get(), kTried));
+    return driver.unmap_file(mapping);
+}
+
+}  // namespace pccl::device

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "csrc/device/gpu_path.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "tests/cpp/device/group_calls.h"
+
+namespace pccl::device {
+namespace {
+
+using kernels::GpuPath;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(GpuPathTest, PeersAreUsedWhereAllReachEachOther) {
+    const std::array<UsablePaths, 2> ranks{{{}, {.host = Status::unsupported("no pages")}}};
+    const auto chosen = choose_path(ranks);
+    ASSERT_TRUE(chosen.is_ok());
+    EXPECT_EQ(chosen->path, GpuPath::kPeer);
+    EXPECT_THAT(chosen->why, IsEmpty());
+}
+
+TEST(GpuPathTest, OneRankWithoutPeerAccessSendsAllThroughTheHost) {
+    const std::array<UsablePaths, 3> ranks{{{}, {.peers = Status::unsupported("no bridge")}, {}}};
+    const auto chosen = choose_path(ranks);
+    ASSERT_TRUE(chosen.is_ok());
+    EXPECT_EQ(chosen->path, GpuPath::kHost);
+    EXPECT_EQ(chosen->why, "rank 1: no bridge");
+}
+
+TEST(GpuPathTest, BothObstaclesAreNamed) {
+    const std::array<UsablePaths, 2> ranks{
+        {{.peers = Status::unsupported("no bridge")}, {.host = Status::unsupported("no pages")}}};
+    const auto chosen = choose_path(ranks);
+    EXPECT_EQ(chosen.status().code(), StatusCode::kUnsupported);
+    EXPECT_EQ(chosen.status().message(),
+              "rank 0: no bridge; kernels do not use host memory either: rank 1: no pages");
+}
+
+/// Expects that groups whose ranks `prepare` changes meet in the host, for a reason with `why`.
+void expect_host(const PrepareRank& prepare, const char* why) {
+    with_groups(3, prepare, [&](std::size_t, const MadeGroup& group) {
+        ASSERT_TRUE(group.is_ok()) << group.status().to_string();
+        EXPECT_EQ((*group)->path(), GpuPath::kHost);
+        EXPECT_THAT((*group)->why_through_host(), HasSubstr(why));
+    });
+}
+
+TEST(GpuPathTest, AGroupWithOneGpuWithoutPeerAccessMeetsInTheHost) {
+    expect_host(
+        [](const DeviceGroupImplOptions& options, FakeCudaDriver& driver) {
+            if (options.rank == 2) driver.be_alone();
+        },
+        "rank 2: the driver lets its GPU not access that of rank 0");
+}
+
+TEST(GpuPathTest, AGroupWithARankThatCannotMapItsPeersMeetsInTheHost) {
+    expect_host(
+        [](const DeviceGroupImplOptions& options, FakeCudaDriver& driver) {
+            if (options.rank == 1) driver.fail("import_memory", Status::unsupported("no access"));
+        },
+        "rank 1: rank 0's heap: no access");
+}
+
+TEST(GpuPathTest, AllRanksLearnThatOneCannotMapHostMemory) {
+    const auto prepare = [](DeviceGroupImplOptions& options, FakeCudaDriver& driver) {
+        options.peer_access = false;
+        if (options.rank == 1) driver.fail("map_file", Status::unsupported("no pages"));
+    };
+    for (const Status& status : outcomes(2, prepare)) {
+        EXPECT_EQ(status.code(), StatusCode::kUnsupported);
+        EXPECT_THAT(status.message(), HasSubstr("rank 1: no pages"));
+    }
+}
+
+TEST(GpuPathTest, MessagesSayThatNoPeerIsReached) {
+    const auto prepare = [](DeviceGroupImplOptions& options, FakeCudaDriver&) {
+        options.peer_access = false;
+    };
+    with_groups(2, prepare, [](std::size_t rank, MadeGroup& group) {
+        ASSERT_TRUE(group.is_ok()) << group.status().to_string();
+        std::byte data{};
+        const PeerMessage message{.peer = 1 - static_cast<Rank>(rank), .data = &data, .bytes = 1};
+        const Status sent = (*group)->exchange({.sends = {&message, 1}}, nullptr);
+        EXPECT_EQ(sent.code(), StatusCode::kUnsupported);
+        EXPECT_THAT(sent.message(), HasSubstr("PCCL_GPU_PEER_ACCESS=0"));
+    });
+}
+
+}  // namespace
+}  // namespace pccl::device
