@@ -54,6 +54,25 @@ endfunction()
 # would save little, and an edit compiles a whole group: 20 s, 1 GB.
 set(PCCL_TESTS_TOGETHER 8)
 
+# pccl_run_test(<name> <target> <shards> <timeout> <slots> [<variable>=<value>...]) runs a target's tests in
+# this environment.
+function(pccl_run_test NAME TARGET SHARDS TIMEOUT SLOTS)
+  math(EXPR last "${SHARDS} - 1")
+  foreach(shard RANGE ${last})
+    set(name ${NAME})
+    if(last GREATER 0)
+      string(APPEND name _${shard})
+    endif()
+    add_test(NAME ${name} COMMAND ${TARGET})
+    set(environment PCCL_COSTS_FILE=off GTEST_TOTAL_SHARDS=${SHARDS} GTEST_SHARD_INDEX=${shard} ${ARGN})
+    set_tests_properties(
+      ${name}
+      PROPERTIES TIMEOUT ${TIMEOUT} PROCESSORS ${SLOTS} COST ${SHARDS} LABELS cpu
+                 ENVIRONMENT "${environment}"
+    )
+  endforeach()
+endfunction()
+
 # pccl_test(NAME <name> FOLDER <folder> LIBRARIES <targets...> [SHARDS <count>] [TIMEOUT <seconds>]
 #   [SLOTS <count>])
 # What takes long runs in so many processes, <name>_0, <name>_1, ..., and first. Tests mostly wait for
@@ -86,20 +105,7 @@ function(pccl_test)
     ${target} PRIVATE ${TEST_LIBRARIES} pccl_fakes GTest::gmock GTest::gtest_main
   )
   pccl_compile_tests_quickly(${target})
-  math(EXPR last "${TEST_SHARDS} - 1")
-  foreach(shard RANGE ${last})
-    set(name ${TEST_NAME})
-    if(last GREATER 0)
-      string(APPEND name _${shard})
-    endif()
-    add_test(NAME ${name} COMMAND ${target})
-    set(environment PCCL_COSTS_FILE=off GTEST_TOTAL_SHARDS=${TEST_SHARDS} GTEST_SHARD_INDEX=${shard})
-    set_tests_properties(
-      ${name}
-      PROPERTIES TIMEOUT ${TEST_TIMEOUT} PROCESSORS ${TEST_SLOTS} COST ${TEST_SHARDS} LABELS cpu
-                 ENVIRONMENT "${environment}"
-    )
-  endforeach()
+  pccl_run_test(${TEST_NAME} ${target} ${TEST_SHARDS} ${TEST_TIMEOUT} ${TEST_SLOTS})
 endfunction()
 
 set(shards_of_comm 4)
@@ -178,6 +184,8 @@ if(CUDAToolkit_FOUND)
     NAME emulated FOLDER ${PROJECT_SOURCE_DIR}/tests/cpp/emulated LIBRARIES pccl_emulator pccl_device
     SHARDS 5 SLOTS 2 TIMEOUT 2400 # under ThreadSanitizer
   )
+  # Once more for GPUs that do not reach each other (csrc/device/gpu_path.h).
+  pccl_run_test(emulated_host pccl_emulated_test 5 2400 2 PCCL_TEST_GPU_PATH=host)
 else()
   message(STATUS "no test of kernels on the emulated GPU: CUDA's headers are missing")
 endif()

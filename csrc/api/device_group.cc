@@ -27,6 +27,7 @@ device::DeviceGroupImplOptions device_options(const DeviceGroupOptions& options)
     internal.device = options.device;
     internal.timeout = options.timeout;
     internal.peer_access = options.peer_access;
+    internal.host_kernels = options.host_kernels;
     internal.algorithms = options.algorithms;
     return internal;
 }

@@ -83,6 +83,7 @@ std::unique_ptr<PyDeviceGroup> make_group(std::optional<Rank> rank, std::optiona
                                                .device = device,
                                                .timeout = limit,
                                                .peer_access = process_config().gpu_peer_access,
+                                               .host_kernels = process_config().gpu_host_kernels,
                                                .algorithms = algorithm},
                                               extension::check_signals);
     const extension::HeldGil gil;
@@ -256,6 +257,11 @@ void bind_device(extension::Module& module) {
                                [](const PyDeviceGroup& self) { return self.group->size(); })
         .def_property_readonly("heap_bytes",
                                [](const PyDeviceGroup& self) { return self.group->heap_bytes(); })
+        .def_property_readonly("path",
+                               [](const PyDeviceGroup& self) {
+                                   const auto path = self.group->path();
+                                   return path == kernels::GpuPath::kHost ? "host" : "peer";
+                               })
         .def_property_readonly("architecture",
                                [](const PyDeviceGroup& self) { return self.group->architecture(); })
         .def("explain", &explain_launches, arg("collective"), arg("nbytes"))

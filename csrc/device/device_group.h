@@ -268,6 +268,10 @@ class PCCL_API DeviceGroupImpl {
     /// a loaded one; null where the collective's own kernel runs.
     Result<schedule::SourcePtr> schedule_for(const Collective& collective,
                                              const DeviceLaunch& wanted) const;
+    [[nodiscard]] std::vector<PlannedLaunch> explain_locked(CollectiveKind kind,
+                                                            std::size_t bytes) const;
+    [[nodiscard]] PlannedLaunch planned_program(const schedule::ScheduleSource& schedule,
+                                                std::size_t bytes, std::string why) const;
     /// Runs body() on a thread of its own after all launches have finished.
     template <typename Body>
     Status when_done(Body body);

@@ -34,6 +34,11 @@ std::vector<Block> at_places(std::span<const Block> blocks, std::span<const Bloc
     return moved;
 }
 
+/// Returns the plan of the schedule that runs instead of a kernel with `plan`.
+kernels::LaunchPlan schedule_plan(const kernels::LaunchPlan& plan) {
+    return {.blocks = plan.blocks, .threads = std::max(plan.threads, abi::kLeastProgramThreads)};
+}
+
 }  // namespace
 
 Status DeviceGroupImpl::launch_through_host(const Collective& collective, kernels::Stream stream,
@@ -41,13 +46,9 @@ Status DeviceGroupImpl::launch_through_host(const Collective& collective, kernel
     DeviceLaunch how = wanted;
     how.preferences = preferences_;
     const kernels::LaunchPlan plan = plan_of(collective, how, gpus_);
-    const bool is_by_ll = plan.protocol == kernels::Protocol::kLL;
-    if (is_by_ll || is_nothing(collective)) return launch_one(collective, stream, wanted);
-    if (wanted.plan)
-        return Status::unsupported(concat(
-            "a plan of protocol ", name_of(plan.protocol),
-            ", whose kernels access the peers' tensors: these GPUs do not reach each other (",
-            why_through_host_, "); ll and schedules do"));
+    const bool is_by_lines =
+        plan.protocol == kernels::Protocol::kLL || plan.protocol == kernels::Protocol::kLL128;
+    if (is_by_lines || is_nothing(collective)) return launch_one(collective, stream, wanted);
     if (is_of_pairs(collective))
         return Status::unsupported(
             concat(schedule::to_string(collective.kind),
@@ -57,7 +58,8 @@ Status DeviceGroupImpl::launch_through_host(const Collective& collective, kernel
     if (!takes_schedules(collective)) return launch_padded(collective, stream, wanted);
     if (averages_integers(collective)) return launch_in_pieces(collective, stream, wanted);
     PCCL_ASSIGN_OR_RETURN(const auto source, schedule_through_host(collective.kind, options_.size));
-    return launch_schedule(collective, source, stream, wanted);
+    if (how.plan) how.plan = schedule_plan(*how.plan);
+    return launch_schedule(collective, source, stream, how);
 }
 
 Status DeviceGroupImpl::launch_padded(const Collective& collective, kernels::Stream stream,
@@ -76,7 +78,7 @@ Status DeviceGroupImpl::launch_padded(const Collective& collective, kernels::Str
     Collective padded = collective;
     padded.inputs = inputs;
     padded.outputs = outputs;
-    PCCL_TRY(launch_alone(padded, stream, wanted));
+    PCCL_TRY(launch_through_host(padded, stream, wanted));
     PCCL_TRY(collectives_.order.begin(stream));
     PCCL_TRY(collectives_.outputs.copy(collective.outputs, at_places(collective.outputs, outputs),
                                        collective.type, stream));

@@ -33,6 +33,9 @@ bool is_by_all_to_all(CollectiveKind kind) {
            kind == CollectiveKind::kScatter;
 }
 
+constexpr const char* kOfPairsByHost =
+    "only pairs of ranks have the lengths of the blocks: process groups carry them as CPU tensors";
+
 /// Posts the length that this rank expects from each peer. Its only block, where it has one, is the
 /// root's.
 void post_lengths(const Collective& collective, abi::PeerPointers& peer_pointers) {
@@ -188,26 +191,50 @@ void DeviceGroupImpl::choose_from(std::shared_ptr<const schedule::Catalogue> cat
 std::vector<PlannedLaunch> DeviceGroupImpl::explain(CollectiveKind kind, std::size_t bytes) const {
     if (options_.size == 1)
         return {{.kernel = "copy", .bytes = bytes, .plan = {}, .why = "the group is one GPU"}};
-    const bool takes_any = !is_of_pairs({.kind = kind, .is_even = may_be_even(kind)});
     const std::lock_guard lock(mutex_);
+    auto launches = explain_locked(kind, bytes);
+    if (!why_through_host_.empty())
+        for (PlannedLaunch& launch : launches)
+            launch.why += concat("; the GPUs meet in host memory (", why_through_host_, ")");
+    return launches;
+}
+
+std::vector<PlannedLaunch> DeviceGroupImpl::explain_locked(CollectiveKind kind,
+                                                           std::size_t bytes) const {
+    if (is_of_pairs({.kind = kind, .is_even = may_be_even(kind)})) {
+        if (gpus_.path == kernels::GpuPath::kPeer)
+            return planned_launches(kind, bytes, gpus_, preferences_);
+        return {{.kernel = "none", .bytes = bytes, .plan = {}, .why = kOfPairsByHost}};
+    }
     const std::string_view preferred = algorithm_listed(algorithms_, kind);
     const auto schedule = preferred.empty()
                               ? loaded_.find(kind, 0, largest_buffer(kind, options_.size, bytes))
                               : catalogue_->find(preferred, kind);
-    if (!takes_any || schedule == nullptr)
-        return planned_launches(kind, bytes, gpus_, preferences_);
-    std::string why = preferred.empty() ? "a capsule that was loaded for this size"
-                                        : "the group's options request it";
+    if (schedule != nullptr)
+        return {planned_program(*schedule, bytes,
+                                preferred.empty() ? "a capsule that was loaded for this size"
+                                                  : "the group's options request it")};
+    auto launches = planned_launches(kind, bytes, gpus_, preferences_);
+    if (gpus_.path == kernels::GpuPath::kPeer ||
+        launches.front().plan.protocol == kernels::Protocol::kLL)
+        return launches;
+    const auto through_host = schedule_through_host(kind, options_.size);
+    if (!through_host.is_ok()) return launches;
+    return {planned_program(**through_host, bytes, "too much for LL")};
+}
+
+PlannedLaunch DeviceGroupImpl::planned_program(const schedule::ScheduleSource& schedule,
+                                               std::size_t bytes, std::string why) const {
     kernels::LaunchPlan plan{.blocks = preferences_.most_blocks};
-    if (const auto planned = programs_->plan_for(*schedule, bytes); planned.is_ok()) {
+    if (const auto planned = programs_->plan_for(schedule, bytes); planned.is_ok()) {
         plan = planned->plan;
         for (const std::string_view reason : {planned->obstacle, plan.why})
             if (!reason.empty()) why += concat("; ", reason);
     }
-    return {{.kernel = concat("program of ", schedule->name),
-             .bytes = bytes,
-             .plan = plan,
-             .why = std::move(why)}};
+    return {.kernel = concat("program of ", schedule.name),
+            .bytes = bytes,
+            .plan = plan,
+            .why = std::move(why)};
 }
 
 Status DeviceGroupImpl::launch_schedule(const Collective& collective,

@@ -215,7 +215,11 @@ bool GpuBackend::connect(const at::Device& device) {
         const c10::OptionalDeviceGuard on_device(device);
         if (route_ == TensorRoute::kUnknown) make_group(device);
     }
-    return route_ == TensorRoute::kNvlink;
+    return route_ == TensorRoute::kKernels;
+}
+
+bool GpuBackend::connect_pairs(const at::Device& device) {
+    return connect(device) && group_.load()->path() == kernels::GpuPath::kPeer;
 }
 
 void GpuBackend::announce(const at::Tensor& tensor) {
@@ -288,6 +292,7 @@ device::DeviceGroupImplOptions GpuBackend::group_options(const at::Device& devic
             .timeout = timeout_.load(),
             .driver = nullptr,
             .peer_access = process_config().gpu_peer_access,
+            .host_kernels = process_config().gpu_host_kernels,
             .preferences = options_.preferences,
             .algorithms = options_.algorithms,
             .catalogue = communicator == nullptr ? schedule::built_in() : communicator->catalogue(),
@@ -311,10 +316,12 @@ std::shared_ptr<device::DeviceGroupImpl> GpuBackend::make_group(const at::Device
         throw_status("pccl:connect", explanation_by(options_.communicator)(made.status()));
     device_ = device;
     group_ = std::move(*made);
+    if (const std::string& why = group_.load()->why_through_host(); !why.empty())
+        log(LogLevel::kInfo, "kernels of CUDA tensors meet in host memory: ", why);
     if (is_aborted_) group_.load()->abort();
     if (timed_steps_ > 0)
         throw_unless_ok("pccl:record_timeline", group_.load()->record_timeline(timed_steps_));
-    route_ = TensorRoute::kNvlink;
+    route_ = TensorRoute::kKernels;
     return group_.load();
 }
 

@@ -60,9 +60,12 @@ class GpuBackend {
     WorkPtr launch(const Request& request, std::span<Call> calls);
     /// Launches all messages, which are on one device, together as one work.
     WorkPtr exchange(const Request& request, std::span<const GpuMessage> messages);
-    /// Makes the group if there is none yet; all ranks must do so. Returns false where GPUs cannot
-    /// access each other: there is nothing to launch then.
+    /// Makes the group if there is none yet; all ranks must do so. Returns false where no kernels
+    /// can meet: there is nothing to launch then.
     [[nodiscard]] bool connect(const at::Device& device);
+    /// Does the same for messages, and for collectives whose lengths only pairs of ranks have:
+    /// kernels carry them only where GPUs access each other.
+    [[nodiscard]] bool connect_pairs(const at::Device& device);
     /// Lets the peers map the memory of `tensor` before its first use.
     void announce(const at::Tensor& tensor);
     /// Waits until the GPU has done the collectives of this backend, and the work in the current
@@ -70,12 +73,11 @@ class GpuBackend {
     void synchronize();
     /// Returns ok, or why the group of GPUs has failed.
     [[nodiscard]] Status health() const;
-    /// Returns the group of GPUs; null before all ranks have made it, and where GPUs cannot access
-    /// each other.
+    /// Returns the group of GPUs; null before all ranks have made it, and where no kernels can meet.
     [[nodiscard]] std::shared_ptr<const device::DeviceGroupImpl> group() const {
         return group_.load();
     }
-    /// Returns whether GPUs are known to have no access to each other.
+    /// Returns whether kernels are known to meet nowhere, so that CUDA tensors go as CPU tensors.
     [[nodiscard]] bool goes_through_host() const { return route_.load() == TensorRoute::kHost; }
     /// Sets the catalogue for the choices of later launches, as in the communicator. All ranks must
     /// call it between the same two launches.
@@ -107,7 +109,7 @@ class GpuBackend {
     /// Reports to the observer when the GPU has done the work of `request`.
     void watch(const Request& request, const std::shared_ptr<GpuTimer>& timer);
     std::shared_ptr<device::DeviceGroupImpl> group_on(const at::Device& device, const char* title);
-    /// Returns null where GPUs cannot access each other.
+    /// Returns null where no kernels can meet.
     std::shared_ptr<device::DeviceGroupImpl> make_group(const at::Device& device);
     [[nodiscard]] device::DeviceGroupImplOptions group_options(const at::Device& device);
     c10::Stream own_stream(const at::Device& device, StreamRole channel);
@@ -120,7 +122,7 @@ class GpuBackend {
     std::recursive_mutex mutex_;
     bool is_connecting_ = false;
     std::atomic<std::shared_ptr<device::DeviceGroupImpl>> group_;
-    enum class TensorRoute { kUnknown, kNvlink, kHost };
+    enum class TensorRoute { kUnknown, kKernels, kHost };
     std::atomic<TensorRoute> route_{TensorRoute::kUnknown};
     std::atomic<bool> is_aborted_{false};
     std::optional<at::Device> device_;

@@ -81,6 +81,9 @@ struct DeviceGroupOptions {
     /// false: treats the GPUs as if they could not reach each other. true: uses kernels even where
     /// ranks that share a GPU are time-sliced. Empty: the library's choice.
     std::optional<bool> peer_access{};
+    /// Kernels that meet in pinned host memory, where GPUs do not reach each other. false: none.
+    /// true: also where ranks that share a GPU are time-sliced. Empty: the library's choice.
+    std::optional<bool> host_kernels{};
     /// Schedules instead of kernels: "all_reduce=ring". Rank 0's value applies to all ranks.
     std::string algorithms{};
 };
@@ -95,9 +98,9 @@ struct DeviceMessage {
 /// Group of GPUs. Thread-safe. In a child of fork() every call returns kUnavailable.
 class PCCL_API DeviceGroup {
    public:
-    /// Creates the group; all ranks call it at the same time. kUnsupported, on all ranks, where the
-    /// GPUs do not reach each other: more than 8 ranks, several hosts, or no peer access; it names
-    /// the obstacle and the rank. kMismatch, on all ranks, where options differ. kUnavailable, on
+    /// Creates the group; all ranks call it at the same time. kUnsupported, on all ranks, where
+    /// kernels meet nowhere: more than 8 ranks, several hosts, or neither peer access nor host
+    /// memory that all GPUs map; it names the obstacle and the rank. kMismatch, on all ranks, where options differ. kUnavailable, on
     /// all ranks, where a rank has no GPU or its build no CUDA. kTimeout and kPeerLost name a rank.
     static Result<std::unique_ptr<DeviceGroup>> create(const DeviceGroupOptions& options);
     /// Waits shortly for the launches to finish, then ends kernels that still wait for peers. The

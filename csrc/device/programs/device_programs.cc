@@ -264,7 +264,7 @@ Result<DeviceAddress> DevicePrograms::allocate(std::size_t bytes) {
 
 bool DevicePrograms::await_taken(Deadline deadline) const {
     constexpr std::chrono::microseconds kPause{100};
-    if (state_ == 0) return true;
+    if (state_ == 0 || !is_reached_by_peers()) return true;
     const auto seen =
         PinnedStaging::make(options_.driver, options_.device, sizeof(abi::DeviceProgramState));
     if (!seen.is_ok()) return false;

@@ -93,6 +93,9 @@ class PCCL_API DevicePrograms {
                                             const DeviceGrid& grid, std::size_t bytes) const;
     Result<const Ready*> find(const Key& key);
     Result<Ready> make(const Key& key);
+    /// Returns whether peers write to memory that ends with this object. They write to a state in the
+    /// host through mappings of their own.
+    [[nodiscard]] bool is_reached_by_peers() const { return options_.states == nullptr; }
     /// Makes the program state, once.
     Status make_state();
     /// Maps all ranks' states, and stores their addresses in this rank's.

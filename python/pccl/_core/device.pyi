@@ -140,7 +140,8 @@ class DeviceGroup:
     Raises
     ------
     UnsupportedError
-        The build has no CUDA, or the GPUs have no peer access.
+        The build has no CUDA, or the GPUs have neither peer access nor host memory that all of them
+        map.
     UnavailableError
         The machine has no driver or no GPU.
     """
@@ -164,10 +165,13 @@ class DeviceGroup:
         """The number of processes."""
     @property
     def heap_bytes(self) -> int:
-        """The group's part, in bytes, of the GPU memory that the groups of this process share."""
+        """The group's part, in bytes, of the memory that the groups of this process share."""
     @property
     def architecture(self) -> int:
         """The compute capability of rank 0's GPU (90 for sm_90), on which launch choices depend."""
+    @property
+    def path(self) -> str:
+        """``"peer"`` if kernels access the peers' GPU memory, ``"host"`` if they meet in the host's."""
     def explain(self, collective: str, nbytes: int) -> list[PlannedLaunch]:
         """Return the launches of a call, in their order, as ``pccl.explain`` does.
 
@@ -235,7 +239,8 @@ class DeviceGroup:
             A name, an address or the plan is invalid; nothing was launched.
         UnsupportedError
             The reduction does not support the type on GPUs, the schedule does not support such
-            blocks, or the GPUs do not deliver whole lines for ``"ll128"``; nothing was launched.
+            blocks, the GPUs do not deliver whole lines for ``"ll128"``, or the GPUs of a gather or
+            a scatter have no peer access; nothing was launched.
         ResourceExhaustedError
             Memory is exhausted.
         PeerLostError, TimeoutError, MismatchError, AbortedError
@@ -265,6 +270,8 @@ class DeviceGroup:
         ------
         InvalidArgumentError
             A peer does not exist, or an address is not GPU memory; nothing was launched.
+        UnsupportedError
+            The GPUs have no peer access; nothing was launched.
         ResourceExhaustedError
             Memory is exhausted.
         PeerLostError, TimeoutError, MismatchError, AbortedError

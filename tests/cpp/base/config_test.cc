@@ -42,6 +42,7 @@ TEST(ConfigTest, AnEmptyEnvironmentGivesTheDefaults) {
     EXPECT_EQ(parsed.config.connect_timeout, std::chrono::seconds(30));
     EXPECT_TRUE(parsed.config.transports.empty());
     EXPECT_EQ(parsed.config.gpu_peer_access, std::nullopt);
+    EXPECT_EQ(parsed.config.gpu_host_kernels, std::nullopt);
     EXPECT_FALSE(parsed.config.gpu_copy_engines);
     EXPECT_EQ(parsed.config.copy_threads, std::nullopt);
     EXPECT_EQ(parsed.config.tcp_threads, std::nullopt);
@@ -64,6 +65,7 @@ TEST(ConfigTest, ReadsEveryKey) {
                                  {"PCCL_SHM_RING_BYTES", "65536"},
                                  {"PCCL_GPU_COPY_ENGINES", "1"},
                                  {"PCCL_GPU_PEER_ACCESS", "0"},
+                                 {"PCCL_GPU_HOST_KERNELS", "1"},
                                  {"PCCL_CONNECT_TIMEOUT_MS", " 1500 "},
                                  {"PCCL_ALGORITHM", "all_reduce=ring,all_gather=bruck"}});
     EXPECT_THAT(parsed.warnings, IsEmpty());
@@ -71,6 +73,7 @@ TEST(ConfigTest, ReadsEveryKey) {
     EXPECT_EQ(parsed.config.log_level, LogLevel::kDebug);
     EXPECT_EQ(parsed.config.transports, "shm,tcp");
     EXPECT_EQ(parsed.config.gpu_peer_access, false);
+    EXPECT_EQ(parsed.config.gpu_host_kernels, true);
     EXPECT_TRUE(parsed.config.gpu_copy_engines);
     EXPECT_EQ(parsed.config.socket_ifname, "=eth0,10.0.0.0/8,fe80::/10");
     EXPECT_EQ(parsed.config.secret_file, "/etc/pccl secret");
@@ -226,6 +229,7 @@ TEST(ConfigTest, WhatIsNotUsableIsOneShortPrintableLine) {
     for (const char c : lines[0]) EXPECT_TRUE(c >= ' ' && c <= '~');
     EXPECT_TRUE(parsed.config.transports.empty());
     EXPECT_EQ(parsed.config.gpu_peer_access, std::nullopt);
+    EXPECT_EQ(parsed.config.gpu_host_kernels, std::nullopt);
 }
 
 std::vector<std::string> warnings_of(std::initializer_list<std::string_view> names) {

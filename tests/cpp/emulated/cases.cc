@@ -113,13 +113,7 @@ double expected(const Case& of, Rank rank, int ranks, std::size_t block, std::si
     return of.op == ReduceOp::kAvg ? sum / ranks : sum;
 }
 
-/// Through the host, only LL and schedules exist: the library chooses where a case has the plan of
-/// another kernel.
 device::DeviceLaunch wanted_by(const Case& of) {
-    const bool is_kernels = of.plan && of.algorithm.empty();
-    if (is_kernels && fakes::path_under_test() == kernels::GpuPath::kHost &&
-        of.plan->protocol != kernels::Protocol::kLL)
-        return {};
     return {.plan = of.plan, .schedule = schedule::built_in()->find(of.algorithm, of.kind)};
 }
 
@@ -274,9 +268,14 @@ bool RunTogether::holds_only(std::byte value) const {
     return std::ranges::all_of(runs_, [=](const CaseRun& run) { return run.holds_only(value); });
 }
 
+bool is_of_pairs(const Case& of) {
+    return is_one_of(of.kind, {kGather, kScatter}) || of.has_split_sizes;
+}
+
 void run_cases(int ranks, const std::vector<Case>& cases) {
     fakes::run_device_ranks({.size = ranks}, [&](fakes::DeviceRank& member) {
         for (const Case& each : cases) {
+            if (is_of_pairs(each) && !carries_pairs()) continue;
             const CaseRun run(each, member);
             const Status status = run.launch();
             ASSERT_TRUE(status.is_ok()) << each << ": " << status.to_string();

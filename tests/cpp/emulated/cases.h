@@ -22,6 +22,13 @@ inline constexpr bool kRunsLongOnes = true;
 #endif
 inline constexpr const char* kWhyNoLongOnes = "ThreadSanitizer knows fewer threads";
 
+/// Whether kernels carry messages, and blocks whose lengths only pairs of ranks have.
+[[nodiscard]] inline bool carries_pairs() {
+    return fakes::path_under_test() == kernels::GpuPath::kPeer;
+}
+inline constexpr const char* kWhyNoPairs =
+    "between GPUs that do not reach each other, the CPU carries what only pairs of ranks know";
+
 struct Case {
     CollectiveKind kind = CollectiveKind::kAllReduce;
     DataType type = DataType::kInt32;
@@ -105,7 +112,11 @@ class RunTogether {
     std::vector<CaseRun> runs_;
 };
 
-/// Every rank of a group of `ranks` launches all of them, one after the other.
+/// Returns whether only pairs of ranks have the lengths of its blocks.
+[[nodiscard]] bool is_of_pairs(const Case& of);
+
+/// Every rank of a group of `ranks` launches all of them, one after the other, but those that
+/// kernels do not carry.
 void run_cases(int ranks, const std::vector<Case>& cases);
 
 }  // namespace pccl::comm
