@@ -6,6 +6,7 @@
 #include <limits>
 #include <ranges>
 
+#include "csrc/abi/device_team.h"
 #include "csrc/base/ids.h"
 
 namespace pccl::kernels {
@@ -35,6 +36,7 @@ constexpr std::array<Thresholds, 1> kMeasured{{{
                   .more_blocks_of_pair = 32},
     .messages = {.bytes_of_block = 64 * kKiB, .most_blocks = 64},
     .schedules = {.least_in_chunk = 2 * kKiB,
+                  .most_blocks = abi::kMostBlocks,
                   .most_chunk_by_ll = 256 * kKiB,
                   .most_chunk_by_ll_without_ll128 = kNever,
                   .most_chunk_by_ll128 = 2 * kMiB},
@@ -66,6 +68,7 @@ constexpr std::array<Thresholds, 1> kThroughHost{{{
                   .more_blocks_of_pair = 32},
     .messages = {.bytes_of_block = 32 * kKiB, .most_blocks = 64},
     .schedules = {.least_in_chunk = 4 * kKiB,
+                  .most_blocks = 32,
                   .most_chunk_by_ll = 64 * kKiB,
                   .most_chunk_by_ll_without_ll128 = 64 * kKiB,
                   .most_chunk_by_ll128 = 0},

@@ -71,6 +71,7 @@ struct Thresholds {
     } messages;
     struct Schedules {
         std::size_t least_in_chunk = 0;  // before another block shares a lane's work
+        int most_blocks = 0;             // more are not faster
         // Sizes of a chunk where LL128 lines arrive whole: above the first, LL takes longer than
         // LL128; above the second, LL128 takes longer than plain messages. They are not measured
         // but derived from the latency of a hop (0.6, 1.3 and 3.4 us) and the bytes that travel for

@@ -2,11 +2,14 @@
 #include "csrc/sys/memory_file.h"
 
 #include <fcntl.h>
+#include <linux/mempolicy.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 
 #include "csrc/base/text/text.h"
 
@@ -38,6 +41,18 @@ Result<UniqueFd> make_memory_file(const std::string& name, std::size_t bytes) {
     if (::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
         return Status::from_errno(errno, concat("cannot seal the memory file ", shown));
     return file;
+}
+
+void prefer_numa_node(const UniqueFd& file, std::size_t bytes, int node) {
+    constexpr int kNodes = 64;  // bits of the mask
+    if (node < 0 || node >= kNodes) return;
+    void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+    if (memory == MAP_FAILED) return;
+    const std::uint64_t mask = std::uint64_t{1} << static_cast<unsigned>(node);
+    // The policy of a shared mapping is that of its file; it stays after the mapping has gone.
+    static_cast<void>(
+        ::syscall(SYS_mbind, memory, bytes, MPOL_PREFERRED, &mask, std::size_t{kNodes} + 1, 0U));
+    ::munmap(memory, bytes);
 }
 
 }  // namespace pccl::sys

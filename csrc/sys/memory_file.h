@@ -19,4 +19,8 @@ namespace pccl::sys {
 [[nodiscard]] PCCL_API Result<UniqueFd> make_memory_file(const std::string& name,
                                                          std::size_t bytes);
 
+/// Makes later first uses of the file's pages, by any process, prefer the memory of NUMA node
+/// `node`. Does nothing where the kernel or a system call filter refuses, or there is no such node.
+PCCL_API void prefer_numa_node(const UniqueFd& file, std::size_t bytes, int node);
+
 }  // namespace pccl::sys

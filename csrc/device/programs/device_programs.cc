@@ -106,17 +106,20 @@ DevicePrograms::~DevicePrograms() {
 
 PlannedProgram DevicePrograms::usual_plan(const schedule::ScheduleSource& source,
                                           const DeviceGrid& grid, std::size_t bytes) const {
-    const ProtocolChoice choice =
-        choose_protocol({.chunk_bytes = share_of(bytes, grid.chunks),
-                         .suits_ll = grid.suits_ll(bytes, kMostLLWindows),
-                         .is_short = grid.suits_ll(bytes, 1),
-                         .ll128 = options_.ll128,
-                         .preferred = options_.preferences.protocol,
-                         .wanted = source.protocol,
-                         .thresholds = options_.gpus.thresholds().schedules});
-    kernels::LaunchPlan plan{
-        .protocol = choice.protocol, .blocks = options_.preferences.most_blocks, .why = choice.why};
-    const std::size_t part = bytes / static_cast<std::size_t>(grid.workers(bytes) * grid.chunks);
+    const auto& thresholds = options_.gpus.thresholds().schedules;
+    const ProtocolChoice choice = choose_protocol({.chunk_bytes = share_of(bytes, grid.chunks),
+                                                   .suits_ll = grid.suits_ll(bytes, kMostLLWindows),
+                                                   .is_short = grid.suits_ll(bytes, 1),
+                                                   .ll128 = options_.ll128,
+                                                   .preferred = options_.preferences.protocol,
+                                                   .wanted = source.protocol,
+                                                   .thresholds = thresholds});
+    kernels::LaunchPlan plan{.protocol = choice.protocol,
+                             .blocks = std::min(options_.preferences.most_blocks,
+                                                std::max(grid.lanes, thresholds.most_blocks)),
+                             .why = choice.why};
+    const int workers = std::clamp(plan.blocks / grid.lanes, 1, grid.workers(bytes));
+    const std::size_t part = bytes / static_cast<std::size_t>(workers * grid.chunks);
     constexpr std::size_t kLL128Share = abi::kPairBytes / 8;
     if (plan.protocol == Protocol::kLL) plan.threads = threads_for(part, abi::kLLDataBytes);
     if (plan.protocol == Protocol::kLL128) plan.threads = threads_for(part, kLL128Share);

@@ -103,9 +103,13 @@ SysfsPciDevice Sysfs::pci_device(const std::string& bus_id) const {
                           .subsystem_device = read(folder + "subsystem_device"),
                           .max_link_speed = read(folder + "max_link_speed"),
                           .max_link_width = number(read(folder + "max_link_width"), 0),
-                          .numa = number(read(folder + "numa_node"), -1)};
+                          .numa = numa_of(bus_id)};
     if (!device.above.empty()) device.above.pop_back();
     return device;
+}
+
+int Sysfs::numa_of(const std::string& bus_id) const {
+    return number(read("/sys/bus/pci/devices/" + bus_id + "/numa_node"), -1);
 }
 
 std::vector<SysfsPciDevice> Sysfs::pci_devices() const {

@@ -49,6 +49,8 @@ class PCCL_API Sysfs {
 
     /// Returns the devices in the order of their bus ids; empty where there is no PCIe.
     [[nodiscard]] std::vector<SysfsPciDevice> pci_devices() const;
+    /// Returns the NUMA node of a device; -1 where that is unknown.
+    [[nodiscard]] int numa_of(const std::string& bus_id) const;
     /// Returns ports of NICs that have a PCIe device and are not down, in the order of their names;
     /// RDMA first. An emulated RDMA device has the PCIe device of its interface.
     [[nodiscard]] std::vector<SysfsPort> ports() const;

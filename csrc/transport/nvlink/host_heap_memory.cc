@@ -9,9 +9,18 @@
 
 #include "csrc/base/text/text.h"
 #include "csrc/sys/memory_file.h"
+#include "csrc/sys/sysfs/sysfs.h"
 
 namespace pccl::transport::nvlink {
 namespace {
+
+/// Returns the NUMA node of the GPU that reads this memory; -1 where that is unknown.
+int numa_of(const HeapMemory::Place& place) {
+    const auto ids = place.driver.bus_ids();
+    const auto device = static_cast<std::size_t>(place.device);
+    if (!ids.is_ok() || device >= ids->size()) return -1;
+    return sys::Sysfs().numa_of(ids->at(device));
+}
 
 Result<UniqueFd> duplicate(int descriptor) {
     UniqueFd copy(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
@@ -35,6 +44,7 @@ Status check_file(int descriptor, std::size_t bytes) {
 
 Result<std::shared_ptr<HeapMemory>> HostHeapMemory::create(const Place& place, std::size_t bytes) {
     PCCL_ASSIGN_OR_RETURN(UniqueFd file, sys::make_memory_file("pccl-gpu-heap", bytes));
+    sys::prefer_numa_node(file, bytes, numa_of(place));
     return std::shared_ptr<HeapMemory>(new HostHeapMemory(place, std::move(file), bytes));
 }
 

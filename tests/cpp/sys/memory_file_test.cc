@@ -4,9 +4,14 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/mempolicy.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include <cstdint>
 
 #include "csrc/base/scope_exit.h"
 
@@ -35,6 +40,28 @@ TEST(MemoryFileTest, NamesTheLimitOfFilesAndSurvivesIt) {
     EXPECT_EQ(status.code(), StatusCode::kUnavailable);
     EXPECT_THAT(status.message(), testing::HasSubstr("1048576 bytes at most (ulimit -f)"));
     EXPECT_THAT(status.message(), testing::HasSubstr("1048577"));
+}
+
+TEST(MemoryFileTest, PagesPreferANumaNode) {
+    constexpr std::size_t kBytes = 1 << 20;
+    const auto file = make_memory_file("pccl-test", kBytes);
+    ASSERT_TRUE(file.is_ok());
+    prefer_numa_node(*file, kBytes, -1);    // unknown
+    prefer_numa_node(*file, kBytes, 1000);  // of no machine
+    prefer_numa_node(*file, kBytes, 0);
+    void* const memory =
+        ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file->get(), 0);
+    ASSERT_NE(memory, MAP_FAILED);
+    int mode = -1;
+    std::uint64_t nodes = 0;
+    const bool is_known =
+        ::syscall(SYS_get_mempolicy, &mode, &nodes, 64UL, memory, MPOL_F_ADDR) == 0;
+    *static_cast<char*>(memory) = 1;
+    ::munmap(memory, kBytes);
+    if (!is_known || mode == MPOL_DEFAULT)
+        GTEST_SKIP() << "the kernel or a filter refuses memory policies";
+    EXPECT_EQ(mode, MPOL_PREFERRED);
+    EXPECT_EQ(nodes, 1U);
 }
 
 }  // namespace
