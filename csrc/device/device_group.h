@@ -114,8 +114,7 @@ class PCCL_API DeviceGroupImpl {
     [[nodiscard]] const std::string& why_through_host() const { return why_through_host_; }
 
     /// Launches a collective. Blocks are GPU memory of any allocator. Errors: kInvalidArgument,
-    /// kUnsupported (through the host also for blocks whose lengths only pairs of ranks have), and
-    /// those of health().
+    /// kUnsupported, and those of health().
     [[nodiscard]] Status launch(const Collective& collective, kernels::Stream stream,
                                 const DeviceLaunch& wanted = {});
     /// Launches all collectives in as few kernels as possible: those of one kind share a launch,
@@ -256,6 +255,9 @@ class PCCL_API DeviceGroupImpl {
     /// Launches a collective whose kernels meet in host memory: by LL, or by a schedule.
     Status launch_through_host(const Collective& collective, kernels::Stream stream,
                                const DeviceLaunch& wanted);
+    /// Launches a collective whose lengths only pairs of ranks have.
+    Status launch_pairs(const Collective& collective, kernels::Stream stream,
+                        const DeviceLaunch& wanted);
     /// Launches blocks of several lengths, which all ranks have, as blocks of the longest one.
     Status launch_padded(const Collective& collective, kernels::Stream stream,
                          const DeviceLaunch& wanted);
@@ -270,11 +272,19 @@ class PCCL_API DeviceGroupImpl {
                                              const DeviceLaunch& wanted) const;
     [[nodiscard]] std::vector<PlannedLaunch> explain_locked(CollectiveKind kind,
                                                             std::size_t bytes) const;
+    [[nodiscard]] std::vector<PlannedLaunch> planned_pairs(CollectiveKind kind,
+                                                           std::size_t bytes) const;
     [[nodiscard]] PlannedLaunch planned_program(const schedule::ScheduleSource& schedule,
                                                 std::size_t bytes, std::string why) const;
     /// Runs body() on a thread of its own after all launches have finished.
     template <typename Body>
     Status when_done(Body body);
+    /// Returns kInvalidArgument for a launch that allocates and goes into a graph.
+    [[nodiscard]] Status check_first_capture(kernels::Stream stream) const;
+    /// Returns whether this rank's program state has the addresses of the others.
+    [[nodiscard]] bool are_states_known() const {
+        return states_are_exchanged_ || gpus_.path == kernels::GpuPath::kHost;
+    }
     /// Sets the addresses of this rank's program state for the peers, which have mapped it then.
     Status share_state(abi::PeerPointers& peer_pointers);
     Status launch_schedule(const Collective& collective, const schedule::SourcePtr& source,

@@ -6,10 +6,11 @@
 // receiver's lines or slots, and read once, in long reads. LL carries small collectives; schedules
 // carry the others.
 #include <algorithm>
+#include <bit>
 #include <string_view>
 #include <vector>
 
-#include "csrc/base/text/text.h"
+#include "csrc/base/ids.h"
 #include "csrc/device/device_group.h"
 #include "csrc/device/launch/host_schedules.h"
 #include "csrc/device/launch/lowering.h"
@@ -49,17 +50,32 @@ Status DeviceGroupImpl::launch_through_host(const Collective& collective, kernel
     const bool is_by_lines =
         plan.protocol == kernels::Protocol::kLL || plan.protocol == kernels::Protocol::kLL128;
     if (is_by_lines || is_nothing(collective)) return launch_one(collective, stream, wanted);
-    if (is_of_pairs(collective))
-        return Status::unsupported(
-            concat(schedule::to_string(collective.kind),
-                   " of blocks whose lengths only pairs of ranks have, between GPUs that do not "
-                   "reach each other (",
-                   why_through_host_, ")"));
+    if (is_of_pairs(collective)) return launch_pairs(collective, stream, how);
     if (!takes_schedules(collective)) return launch_padded(collective, stream, wanted);
     if (averages_integers(collective)) return launch_in_pieces(collective, stream, wanted);
     PCCL_ASSIGN_OR_RETURN(const auto source, schedule_through_host(collective.kind, options_.size));
     if (how.plan) how.plan = schedule_plan(*how.plan);
     return launch_schedule(collective, source, stream, how);
+}
+
+Status DeviceGroupImpl::launch_pairs(const Collective& collective, kernels::Stream stream,
+                                     const DeviceLaunch& wanted) {
+    PCCL_ASSIGN_OR_RETURN(const kernels::Launch launch,
+                          lower(collective, wanted, options_.rank, gpus_));
+    PCCL_TRY(why_over());
+    PCCL_TRY(check_first_capture(stream));
+    PCCL_TRY(programs_->make_state());
+    kernels::PairsLaunch pairs{
+        .team = team_,
+        .blocks = launch.blocks,
+        .state = std::bit_cast<abi::DeviceProgramState*>(programs_->state()),
+        .plan = {.blocks = std::min(launch.plan.blocks, gpus_.thresholds().schedules.most_blocks),
+                 .threads = launch.plan.threads}};
+    post_lengths(collective, pairs.peer_pointers);
+    if (collective.outputs.size() == 1)
+        pairs.blocks.outputs[at(collective.root)] = collective.outputs.front().data;
+    return launch_in_order(stream, pairs.plan,
+                           [&] { return kernels::launch_pairs(pairs, stream); });
 }
 
 Status DeviceGroupImpl::launch_padded(const Collective& collective, kernels::Stream stream,

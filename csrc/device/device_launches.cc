@@ -33,18 +33,6 @@ bool is_by_all_to_all(CollectiveKind kind) {
            kind == CollectiveKind::kScatter;
 }
 
-constexpr const char* kOfPairsByHost =
-    "only pairs of ranks have the lengths of the blocks: process groups carry them as CPU tensors";
-
-/// Posts the length that this rank expects from each peer. Its only block, where it has one, is the
-/// root's.
-void post_lengths(const Collective& collective, abi::PeerPointers& peer_pointers) {
-    const auto& outputs = collective.outputs;
-    for (std::size_t i = 0; i < outputs.size(); ++i)
-        peer_pointers.inputs[outputs.size() == 1 ? at(collective.root) : i] =
-            outputs[i].count * size_of(collective.type);
-}
-
 /// Takes a round of messages from the front of `left`, at most one to each rank.
 std::vector<PeerMessage> take_round(std::vector<PeerMessage>& left) {
     std::vector<PeerMessage> round;
@@ -201,11 +189,8 @@ std::vector<PlannedLaunch> DeviceGroupImpl::explain(CollectiveKind kind, std::si
 
 std::vector<PlannedLaunch> DeviceGroupImpl::explain_locked(CollectiveKind kind,
                                                            std::size_t bytes) const {
-    if (is_of_pairs({.kind = kind, .is_even = may_be_even(kind)})) {
-        if (gpus_.path == kernels::GpuPath::kPeer)
-            return planned_launches(kind, bytes, gpus_, preferences_);
-        return {{.kernel = "none", .bytes = bytes, .plan = {}, .why = kOfPairsByHost}};
-    }
+    if (is_of_pairs({.kind = kind, .is_even = may_be_even(kind)}))
+        return planned_pairs(kind, bytes);
     const std::string_view preferred = algorithm_listed(algorithms_, kind);
     const auto schedule = preferred.empty()
                               ? loaded_.find(kind, 0, largest_buffer(kind, options_.size, bytes))
@@ -221,6 +206,17 @@ std::vector<PlannedLaunch> DeviceGroupImpl::explain_locked(CollectiveKind kind,
     const auto through_host = schedule_through_host(kind, options_.size);
     if (!through_host.is_ok()) return launches;
     return {planned_program(**through_host, bytes, "too much for LL")};
+}
+
+std::vector<PlannedLaunch> DeviceGroupImpl::planned_pairs(CollectiveKind kind,
+                                                          std::size_t bytes) const {
+    auto launches = planned_launches(kind, bytes, gpus_, preferences_);
+    if (gpus_.path == kernels::GpuPath::kPeer) return launches;
+    for (PlannedLaunch& launch : launches) {
+        launch.kernel = "pairs";
+        launch.plan.blocks = std::min(launch.plan.blocks, gpus_.thresholds().schedules.most_blocks);
+    }
+    return launches;
 }
 
 PlannedLaunch DeviceGroupImpl::planned_program(const schedule::ScheduleSource& schedule,
@@ -249,9 +245,7 @@ Status DeviceGroupImpl::launch_schedule(const Collective& collective,
                    "own type, which may wrap: leave the algorithm out, or sum a wider type"));
     PCCL_TRY(why_over());
     if (longest(collective) == 0) return Status::ok();
-    if (!states_are_exchanged_ && is_captured(stream))
-        return Status::invalid_argument(
-            "a group's first schedule cannot be captured into a CUDA graph: call it once before");
+    PCCL_TRY(check_first_capture(stream));
     PCCL_ASSIGN_OR_RETURN(kernels::ProgramLaunch run,
                           programs_->prepare(collective, source, wanted.plan));
     if (gpus_.path == kernels::GpuPath::kPeer) PCCL_TRY(share_state(run.peer_pointers));
@@ -260,11 +254,17 @@ Status DeviceGroupImpl::launch_schedule(const Collective& collective,
                         .sequence = ++schedules_,
                         .is_captured = is_captured(stream)});
     return launch_in_order(stream, run.plan, [&] {
-        const bool exchanges = gpus_.path == kernels::GpuPath::kPeer && !states_are_exchanged_;
-        if (exchanges) PCCL_TRY(kernels::launch_state_exchange(run, stream));
+        if (!are_states_known()) PCCL_TRY(kernels::launch_state_exchange(run, stream));
         states_are_exchanged_ = true;
         return kernels::launch_program(run, stream);
     });
+}
+
+Status DeviceGroupImpl::check_first_capture(kernels::Stream stream) const {
+    const bool is_first = programs_->state() == 0 || !are_states_known();
+    if (!is_first || !is_captured(stream)) return Status::ok();
+    return Status::invalid_argument(
+        "a group's first schedule cannot be captured into a CUDA graph: call it once before");
 }
 
 Status DeviceGroupImpl::share_state(abi::PeerPointers& peer_pointers) {

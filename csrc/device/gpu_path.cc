@@ -18,7 +18,7 @@ using kernels::GpuPath;
 constexpr std::string_view kPathSubject = "path";
 constexpr std::size_t kLongestReason = 512;
 
-std::string text_of(const UsablePaths& paths) {
+std::string path_text(const UsablePaths& paths) {
     ByteWriter out;
     out.status(paths.peers, kLongestReason);
     out.status(paths.host, kLongestReason);
@@ -54,7 +54,7 @@ Result<ChosenPath> choose_path(std::span<const UsablePaths> ranks) {
 }
 
 Result<ChosenPath> agree_on_path(const DeviceRendezvous& rendezvous, const UsablePaths& own) {
-    PCCL_TRY(rendezvous.publish(kPathSubject, text_of(own)));
+    PCCL_TRY(rendezvous.publish(kPathSubject, path_text(own)));
     std::vector<UsablePaths> ranks;
     for (Rank rank = 0; rank < rendezvous.size(); ++rank) {
         PCCL_ASSIGN_OR_RETURN(const std::string published, rendezvous.receive(rank, kPathSubject));

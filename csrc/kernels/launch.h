@@ -127,6 +127,15 @@ struct ProgramLaunch {
     LaunchPlan plan{};
 };
 
+/// Blocks whose lengths only pairs of ranks have, through slots in host memory.
+struct PairsLaunch {
+    abi::DeviceTeam team{};
+    abi::PeerPointers peer_pointers{};  // inputs[r]: bytes that this rank expects from rank r
+    BlockPointers blocks{};             // by peer; bytes: of the inputs
+    abi::DeviceProgramState* state = nullptr;
+    LaunchPlan plan{};
+};
+
 /// LL128 trial, once in a group.
 struct Trial {
     abi::DeviceTeam team{};
@@ -191,6 +200,8 @@ struct ClockLaunch {
 /// Launches messages. Those between a pair of ranks match in the order of their launches,
 /// independent of all other launches.
 [[nodiscard]] Status launch_messages(const MessageLaunch& messages, Stream stream);
+/// Launches an exchange of blocks by pairs of ranks.
+[[nodiscard]] Status launch_pairs(const PairsLaunch& pairs, Stream stream);
 /// Exchanges the addresses of the ranks' program states, which programs require; once.
 [[nodiscard]] Status launch_state_exchange(const ProgramLaunch& run, Stream stream);
 /// Launches the trial, which leaves its result in DeviceControl::ll128_trial.

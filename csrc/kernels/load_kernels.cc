@@ -71,6 +71,7 @@ Status load_kernels(int ranks) {
     PCCL_TRY(launch_large_batch(large_batch_of(launch, false), nullptr));
     PCCL_TRY(launch_ll128_trial({.is_loading = true}, nullptr));
     PCCL_TRY(launch_clock({}, nullptr));
+    PCCL_TRY(launch_pairs({.plan = launch.plan}, nullptr));
     PCCL_TRY(launch_state_exchange({.plan = launch.plan}, nullptr));
     return launch_messages({}, nullptr);
 }

@@ -120,17 +120,12 @@ c10::intrusive_ptr<c10d::Backend::Options> PcclBackend::getBackendOptions() {
     return c10::make_intrusive<PcclOptions>(*options_);
 }
 
-TensorStaging::StagingPlace PcclBackend::place_of(const at::Tensor& tensor, Lengths lengths) {
-    const auto connect = [&](const at::Device& device) {
-        return lengths == Lengths::kOfPairs ? gpu_.connect_pairs(device) : gpu_.connect(device);
-    };
-    const bool is_direct = !tensor.defined() || !tensor.is_cuda() || connect(tensor.device());
+TensorStaging::StagingPlace PcclBackend::place_of(const at::Tensor& tensor) {
+    const bool is_direct = !tensor.defined() || !tensor.is_cuda() || gpu_.connect(tensor.device());
     return is_direct ? TensorStaging::StagingPlace::kDevice : TensorStaging::StagingPlace::kHost;
 }
 
-Call::Sample PcclBackend::sample(const at::Tensor& tensor, Lengths lengths) {
-    return {tensor, place_of(tensor, lengths)};
-}
+Call::Sample PcclBackend::sample(const at::Tensor& tensor) { return {tensor, place_of(tensor)}; }
 
 PcclBackend::WorkPtr PcclBackend::perform(Request request, Call call) {
     return perform_all(std::move(request), {&call, 1});

@@ -194,10 +194,10 @@ class PcclBackend final : public c10d::Backend {
     struct Split;
 
     /// Returns the sample for calls on tensors like `tensor`.
-    /// Which ranks have the lengths of blocks: all, or each pair those between them, as of messages.
-    enum class Lengths { kOfAll, kOfPairs };
-    [[nodiscard]] Call::Sample sample(const at::Tensor& tensor, Lengths lengths = Lengths::kOfAll);
-    [[nodiscard]] TensorStaging::StagingPlace place_of(const at::Tensor& tensor, Lengths lengths);
+    [[nodiscard]] Call::Sample sample(const at::Tensor& tensor);
+    [[nodiscard]] TensorStaging::StagingPlace place_of(const at::Tensor& tensor);
+    /// Returns the place of a message.
+    [[nodiscard]] TensorStaging::StagingPlace place_of_message(const at::Tensor& tensor);
     WorkPtr perform(Request request, Call call);
     WorkPtr perform_all(Request request, std::span<Call> calls);
     WorkPtr issue_all(Request& request, std::span<Call> calls);

@@ -218,7 +218,7 @@ bool GpuBackend::connect(const at::Device& device) {
     return route_ == TensorRoute::kKernels;
 }
 
-bool GpuBackend::connect_pairs(const at::Device& device) {
+bool GpuBackend::connect_for_messages(const at::Device& device) {
     return connect(device) && group_.load()->path() == kernels::GpuPath::kPeer;
 }
 

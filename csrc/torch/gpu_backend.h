@@ -63,9 +63,8 @@ class GpuBackend {
     /// Makes the group if there is none yet; all ranks must do so. Returns false where no kernels
     /// can meet: there is nothing to launch then.
     [[nodiscard]] bool connect(const at::Device& device);
-    /// Does the same for messages, and for collectives whose lengths only pairs of ranks have:
-    /// kernels carry them only where GPUs access each other.
-    [[nodiscard]] bool connect_pairs(const at::Device& device);
+    /// Does the same for messages: kernels carry them only where GPUs access each other.
+    [[nodiscard]] bool connect_for_messages(const at::Device& device);
     /// Lets the peers map the memory of `tensor` before its first use.
     void announce(const at::Tensor& tensor);
     /// Waits until the GPU has done the collectives of this backend, and the work in the current
@@ -73,7 +72,8 @@ class GpuBackend {
     void synchronize();
     /// Returns ok, or why the group of GPUs has failed.
     [[nodiscard]] Status health() const;
-    /// Returns the group of GPUs; null before all ranks have made it, and where no kernels can meet.
+    /// Returns the group of GPUs; null before all ranks have made it, and where no kernels can
+    /// meet.
     [[nodiscard]] std::shared_ptr<const device::DeviceGroupImpl> group() const {
         return group_.load();
     }

@@ -122,7 +122,7 @@ PcclBackend::WorkPtr PcclBackend::gather(TensorLists& outputs, Tensors& inputs,
                                          const c10d::GatherOptions& options) {
     const at::Tensor& input = only(inputs, "input");
     check_root(options.rootRank, size_);
-    Call call(CollectiveKind::kGather, sample(input, Lengths::kOfPairs), static_cast<Rank>(options.rootRank));
+    Call call(CollectiveKind::kGather, sample(input), static_cast<Rank>(options.rootRank));
     call.read(input);
     Tensors results;
     if (rank_ == options.rootRank) {
@@ -141,7 +141,7 @@ PcclBackend::WorkPtr PcclBackend::scatter(Tensors& outputs, TensorLists& inputs,
                                           const c10d::ScatterOptions& options) {
     const at::Tensor& output = only(outputs, "output");
     check_root(options.rootRank, size_);
-    Call call(CollectiveKind::kScatter, sample(output, Lengths::kOfPairs), static_cast<Rank>(options.rootRank));
+    Call call(CollectiveKind::kScatter, sample(output), static_cast<Rank>(options.rootRank));
     Tensors parts;
     if (rank_ == options.rootRank) {
         parts = only(inputs, "list of inputs on the root");
@@ -160,12 +160,10 @@ PcclBackend::WorkPtr PcclBackend::alltoall_base(at::Tensor& output, at::Tensor& 
                                                 std::vector<std::int64_t>& output_splits,
                                                 std::vector<std::int64_t>& input_splits,
                                                 const c10d::AllToAllOptions& options) {
-    const bool is_even = input_splits.empty() && output_splits.empty();
-    Call call(CollectiveKind::kAllToAll,
-              sample(input, is_even ? Lengths::kOfAll : Lengths::kOfPairs));
+    Call call(CollectiveKind::kAllToAll, sample(input));
     call.read_parts(input, parts_of(input, input_splits, size_));
     call.write_parts(output, parts_of(output, output_splits, size_));
-    if (!is_even) call.mark_uneven();
+    if (!input_splits.empty() || !output_splits.empty()) call.mark_uneven();
     const Tensors inputs{input};
     return perform({OpType::ALLTOALL_BASE,
                     "pccl:all_to_all",
@@ -180,7 +178,7 @@ PcclBackend::WorkPtr PcclBackend::alltoall(Tensors& outputs, Tensors& inputs,
                                            const c10d::AllToAllOptions& options) {
     check_list(outputs, "output");
     check_list(inputs, "input");
-    Call call(CollectiveKind::kAllToAll, sample(inputs.front(), Lengths::kOfPairs));
+    Call call(CollectiveKind::kAllToAll, sample(inputs.front()));
     for (const at::Tensor& input : inputs) call.read(input);
     call.write_all(outputs);
     call.mark_uneven();

@@ -159,6 +159,13 @@ bool is_nothing(const Collective& collective) {
     return !is_of_pairs(collective) && longest(collective) == 0;
 }
 
+void post_lengths(const Collective& collective, abi::PeerPointers& peer_pointers) {
+    const auto& outputs = collective.outputs;
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+        peer_pointers.inputs[outputs.size() == 1 ? static_cast<std::size_t>(collective.root) : i] =
+            outputs[i].count * size_of(collective.type);
+}
+
 bool takes_schedules(const Collective& collective) { return has_even_lengths(collective); }
 
 bool is_pulled(const Collective& collective, const kernels::LaunchPlan& plan) {

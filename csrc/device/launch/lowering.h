@@ -52,6 +52,10 @@ struct DeviceLaunch {
 /// Returns whether a schedule can run it: all blocks have one length, which all ranks have.
 [[nodiscard]] PCCL_API bool takes_schedules(const Collective& collective);
 
+/// Posts the length that this rank expects from each peer, for a collective whose lengths only
+/// pairs of ranks have. Its only block, where it has one, is the root's.
+void post_lengths(const Collective& collective, abi::PeerPointers& peer_pointers);
+
 /// Returns whether no rank has anything to do.
 [[nodiscard]] bool is_nothing(const Collective& collective);
 

@@ -13,7 +13,7 @@
 namespace pccl::device {
 
 struct PlannedLaunch {
-    std::string kernel;     // "all_reduce"; "copy engines"; "program of ring"
+    std::string kernel;     // "all_reduce"; "copy engines"; "pairs"; "program of ring"
     std::size_t bytes = 0;  // of the longest block
     kernels::LaunchPlan plan;
     std::string why;  // reason for the plan and the kernel, for users

@@ -66,8 +66,10 @@ class PCCL_API DevicePrograms {
     /// prepare()'s.
     [[nodiscard]] Result<PlannedProgram> plan_for(const schedule::ScheduleSource& source,
                                                   std::size_t bytes) const;
-    /// Returns this rank's program state, for the peers to map where it is memory of a GPU. Valid
-    /// after prepare().
+    /// Makes the program state where there is none yet: the first call allocates.
+    Status make_state();
+    /// Returns this rank's program state, for the peers to map where it is memory of a GPU; 0
+    /// before prepare() and make_state().
     [[nodiscard]] sys::cuda::DeviceAddress state() const { return state_; }
     [[nodiscard]] std::size_t state_bytes() const { return abi::state_bytes(options_.size); }
     /// Returns whether the peers have taken, before `deadline`, all messages of finished launches.
@@ -93,11 +95,9 @@ class PCCL_API DevicePrograms {
                                             const DeviceGrid& grid, std::size_t bytes) const;
     Result<const Ready*> find(const Key& key);
     Result<Ready> make(const Key& key);
-    /// Returns whether peers write to memory that ends with this object. They write to a state in the
-    /// host through mappings of their own.
+    /// Returns whether peers write to memory that ends with this object. They write to a state in
+    /// the host through mappings of their own.
     [[nodiscard]] bool is_reached_by_peers() const { return options_.states == nullptr; }
-    /// Makes the program state, once.
-    Status make_state();
     /// Maps all ranks' states, and stores their addresses in this rank's.
     Status map_states();
     Result<abi::DeviceProgram> upload(const DeviceTables& tables, const DeviceGrid& grid);

@@ -40,21 +40,16 @@ class HeapMemory {
         int device = 0;  // GPU that maps it
         MemoryKind kind = MemoryKind::kGpu;
     };
-    /// Allocates zeroed memory, which is not mapped yet.
-    static Result<std::shared_ptr<HeapMemory>> create(const Place& place, std::size_t bytes);
-    /// Takes an allocation of a peer, which is not mapped yet. The caller keeps ownership of
-    /// `descriptor`.
-    static Result<std::shared_ptr<HeapMemory>> import(const Place& place, int descriptor,
-                                                      const HeapExtent& extent);
     virtual ~HeapMemory() = default;
     HeapMemory(const HeapMemory&) = delete;
     HeapMemory& operator=(const HeapMemory&) = delete;
 
     /// Maps it for this process's GPU, once.
     Status map();
-    /// Returns a descriptor for peers to import().
+    /// Returns a descriptor for peers to import_heap_memory() (heap_kinds.h).
     [[nodiscard]] virtual Result<UniqueFd> descriptor() const = 0;
 
+    void name(const HeapId& id) { id_ = id; }
     [[nodiscard]] const HeapId& id() const { return id_; }
     [[nodiscard]] std::size_t bytes() const { return bytes_; }
     /// Returns its address for kernels; 0 before map().

@@ -8,6 +8,7 @@
 #include "csrc/base/ids.h"
 #include "csrc/base/text/text.h"
 #include "csrc/sys/cuda/per_device.h"
+#include "csrc/transport/nvlink/heap_kinds.h"
 
 namespace pccl::transport::nvlink {
 namespace {
@@ -48,7 +49,7 @@ Result<std::size_t> HeapStock::unit() const {
 
 Result<std::shared_ptr<HeapMemory>> HeapStock::allocate(std::size_t bytes) const {
     PCCL_ASSIGN_OR_RETURN(const std::size_t multiple, unit());
-    return HeapMemory::create(place_, rounded_up(bytes, multiple));
+    return make_heap_memory(place_, rounded_up(bytes, multiple));
 }
 
 Status HeapStock::map(const HeapRange& range) {
@@ -82,7 +83,7 @@ Result<HeapRange> HeapStock::join(const UniqueFd& descriptor, const HeapExtent& 
     std::erase_if(joined_, [](const auto& known) { return known.second.expired(); });
     auto memory = joined_[extent.id].lock();
     if (memory == nullptr) {
-        PCCL_ASSIGN_OR_RETURN(memory, HeapMemory::import(place_, descriptor.get(), extent));
+        PCCL_ASSIGN_OR_RETURN(memory, import_heap_memory(place_, descriptor.get(), extent));
         joined_[extent.id] = memory;
     }
     if (memory->bytes() != extent.allocated)

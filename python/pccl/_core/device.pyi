@@ -239,8 +239,7 @@ class DeviceGroup:
             A name, an address or the plan is invalid; nothing was launched.
         UnsupportedError
             The reduction does not support the type on GPUs, the schedule does not support such
-            blocks, the GPUs do not deliver whole lines for ``"ll128"``, or the GPUs of a gather or
-            a scatter have no peer access; nothing was launched.
+            blocks, or the GPUs do not deliver whole lines for ``"ll128"``; nothing was launched.
         ResourceExhaustedError
             Memory is exhausted.
         PeerLostError, TimeoutError, MismatchError, AbortedError

@@ -40,8 +40,8 @@ class GpuLaunch(NamedTuple):
     ----------
     kernel
         ``"all_reduce"``, the name of its file in csrc/kernels; ``"copy engines"``; ``"copy"``, for
-        a group of one; or ``"program of ring"``, where the group was requested to run that
-        schedule.
+        a group of one; ``"pairs"``, for lengths that only pairs of ranks have, through the host; or
+        ``"program of ring"``, where that schedule runs.
     protocol
         ``"ll"``, ``"ll128"``, ``"direct"``, ``"staggered"`` or ``"copy_engine"``; see
         docs/reference/gpus.md.

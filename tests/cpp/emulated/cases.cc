@@ -268,14 +268,9 @@ bool RunTogether::holds_only(std::byte value) const {
     return std::ranges::all_of(runs_, [=](const CaseRun& run) { return run.holds_only(value); });
 }
 
-bool is_of_pairs(const Case& of) {
-    return is_one_of(of.kind, {kGather, kScatter}) || of.has_split_sizes;
-}
-
 void run_cases(int ranks, const std::vector<Case>& cases) {
     fakes::run_device_ranks({.size = ranks}, [&](fakes::DeviceRank& member) {
         for (const Case& each : cases) {
-            if (is_of_pairs(each) && !carries_pairs()) continue;
             const CaseRun run(each, member);
             const Status status = run.launch();
             ASSERT_TRUE(status.is_ok()) << each << ": " << status.to_string();

@@ -22,12 +22,12 @@ inline constexpr bool kRunsLongOnes = true;
 #endif
 inline constexpr const char* kWhyNoLongOnes = "ThreadSanitizer knows fewer threads";
 
-/// Whether kernels carry messages, and blocks whose lengths only pairs of ranks have.
-[[nodiscard]] inline bool carries_pairs() {
+/// Whether kernels carry messages.
+[[nodiscard]] inline bool carries_messages() {
     return fakes::path_under_test() == kernels::GpuPath::kPeer;
 }
-inline constexpr const char* kWhyNoPairs =
-    "between GPUs that do not reach each other, the CPU carries what only pairs of ranks know";
+inline constexpr const char* kWhyNoMessages =
+    "between GPUs that do not reach each other, the CPU carries messages";
 
 struct Case {
     CollectiveKind kind = CollectiveKind::kAllReduce;
@@ -112,11 +112,7 @@ class RunTogether {
     std::vector<CaseRun> runs_;
 };
 
-/// Returns whether only pairs of ranks have the lengths of its blocks.
-[[nodiscard]] bool is_of_pairs(const Case& of);
-
-/// Every rank of a group of `ranks` launches all of them, one after the other, but those that
-/// kernels do not carry.
+/// Every rank of a group of `ranks` launches all of them, one after the other.
 void run_cases(int ranks, const std::vector<Case>& cases);
 
 }  // namespace pccl::comm

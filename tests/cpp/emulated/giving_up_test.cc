@@ -99,7 +99,6 @@ class EmulatedGivingUpTest : public ::testing::TestWithParam<Way> {
    protected:
     void SetUp() override {
         if (GetParam().cases.size() > 1 && !kRunsLongOnes) GTEST_SKIP() << kWhyNoLongOnes;
-        if (is_of_pairs(GetParam().cases.front()) && !carries_pairs()) GTEST_SKIP() << kWhyNoPairs;
     }
 };
 
@@ -191,7 +190,6 @@ TEST(EmulatedStaggeredTest, WhoGivesUpInAStepHasNotDoneTheOthers) {
 
 /// Rank 0 finds that rank 1 expects less than it sends; not so the other way.
 TEST(EmulatedLengthTest, WhoFindsThatLengthsDifferIsNoLongerWrittenTo) {
-    if (!carries_pairs()) GTEST_SKIP() << kWhyNoPairs;
     Gate gate(kAMoment);
     fakes::run_device_ranks({.size = 2}, [&](fakes::DeviceRank& member) {
         const std::vector<Case> cases = {{.kind = kAllToAll,
@@ -317,7 +315,7 @@ class EmulatedMessageEndsTest : public ::testing::Test {
 };
 
 TEST_F(EmulatedMessageEndsTest, AReceiverThatHasGivenUpIsNoLongerWrittenTo) {
-    if (!carries_pairs()) GTEST_SKIP() << kWhyNoPairs;
+    if (!carries_messages()) GTEST_SKIP() << kWhyNoMessages;
     fakes::run_device_ranks({.size = 2}, [&](fakes::DeviceRank& member) {
         member.group.set_timeout(kAMoment);
         const auto bytes = memory(member);
@@ -333,7 +331,7 @@ TEST_F(EmulatedMessageEndsTest, AReceiverThatHasGivenUpIsNoLongerWrittenTo) {
 }
 
 TEST_F(EmulatedMessageEndsTest, ASenderIsNotInTheMemoryOfAReceiverThatHasReturned) {
-    if (!carries_pairs()) GTEST_SKIP() << kWhyNoPairs;
+    if (!carries_messages()) GTEST_SKIP() << kWhyNoMessages;
     Gate gate(kAMoment);
     fakes::run_device_ranks({.size = 2}, [&](fakes::DeviceRank& member) {
         const auto bytes = memory(member);

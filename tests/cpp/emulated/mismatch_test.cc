@@ -73,8 +73,6 @@ void agree_at_first(fakes::DeviceRank& member) {
 
 /// Rank 2 differs from two that agree.
 TEST_P(EmulatedMismatchTest, NamesBothCallsOnEveryRank) {
-    const bool has_pairs = std::ranges::any_of(GetParam().theirs, is_of_pairs);
-    if (has_pairs && !carries_pairs()) GTEST_SKIP() << kWhyNoPairs;
     const Mismatch& mismatch = GetParam();
     if (mismatch.is_long && !kRunsLongOnes) GTEST_SKIP() << kWhyNoLongOnes;
     fakes::run_device_ranks({.size = 3}, [&](fakes::DeviceRank& member) {
@@ -216,7 +214,6 @@ TEST(EmulatedLateTest, WhoIsLateCallsTheSame) {
 
 /// Rank 0's block for rank 1 is longer than rank 1 expects: what lies behind stays as it is.
 TEST(EmulatedLengthTest, ABlockThatIsLongerThanExpectedIsNotWritten) {
-    if (!carries_pairs()) GTEST_SKIP() << kWhyNoPairs;
     constexpr std::size_t kCount = 1000;
     fakes::run_device_ranks({.size = 2}, [](fakes::DeviceRank& member) {
         const Case call{

@@ -55,7 +55,6 @@ TEST_P(EmulatedPreferencesTest, CollectivesAreRight) {
         cases.push_back({.kind = kAllGather, .count = 3000, .algorithm = algorithm});
     run(2, [&](fakes::DeviceRank& member) {
         for (const Case& each : cases) {
-            if (is_of_pairs(each) && !carries_pairs()) continue;
             const CaseRun one(each, member);
             const Status status = one.launch();
             ASSERT_TRUE(status.is_ok()) << each << ": " << status.to_string();
@@ -77,7 +76,7 @@ TEST_P(EmulatedPreferencesTest, SoAreSeveralAtOnce) {
 }
 
 TEST_P(EmulatedPreferencesTest, AndALongMessage) {
-    if (!carries_pairs()) GTEST_SKIP() << kWhyNoPairs;
+    if (!carries_messages()) GTEST_SKIP() << kWhyNoMessages;
     run(2, [](fakes::DeviceRank& member) {
         constexpr std::size_t kBytes = 500'000;
         const auto memory = [&] {
