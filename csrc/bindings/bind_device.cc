@@ -28,6 +28,7 @@
 #include "csrc/collective/algorithm_list.h"
 #include "csrc/comm/selection/selector.h"
 #include "csrc/device/device_group.h"
+#include "csrc/device/gpu_path.h"
 #include "csrc/device/launch/preferences.h"
 #include "csrc/extension/former_names.h"
 #include "csrc/extension/gil.h"
@@ -228,6 +229,14 @@ void bind_planned_launches(extension::Module& module) {
                                             gpus(world_size, architecture));
         },
         arg("collective"), arg("nbytes"), arg("world_size"), arg("architecture"));
+    module.def("gpu_path", [] {
+        const py::gil_scoped_release released;
+        const auto driver = sys::cuda::process_driver();
+        if (!driver.is_ok()) return std::string();
+        const auto& config = process_config();
+        return device::describe_path(
+            **driver, device::paths_by(config.gpu_peer_access, config.gpu_host_kernels));
+    });
     module.def(
         "gpus_measured_for",
         [](int architecture) {

@@ -25,16 +25,12 @@ Status DeviceGroupImpl::make_heaps(const DeviceRendezvous& rendezvous,
         PCCL_TRY(make_heap_of(MemoryKind::kGpu, deadline));
         return heap_->map();
     }
-    UsablePaths usable;
-    if (!options_.peer_access.value_or(true)) {
-        usable.peers = Status::unsupported("PCCL_GPU_PEER_ACCESS=0");
-    } else if (std::ranges::all_of(placements, &GpuPlacement::allows_peer_access)) {
+    UsablePaths usable = paths_by(options_.peer_access, options_.host_kernels);
+    if (std::ranges::all_of(placements, &GpuPlacement::allows_peer_access)) {
         PCCL_TRY(make_heap_of(MemoryKind::kGpu, deadline));
         usable.peers = map_peers(placements);
     }
-    usable.host = options_.host_kernels.value_or(true)
-                      ? check_host_memory(driver_)
-                      : Status::unsupported("PCCL_GPU_HOST_KERNELS=0");
+    if (usable.host.is_ok()) usable.host = check_host_memory(driver_);
     PCCL_ASSIGN_OR_RETURN(ChosenPath chosen, agree_on_path(rendezvous, usable));
     gpus_.path = chosen.path;
     why_through_host_ = std::move(chosen.why);

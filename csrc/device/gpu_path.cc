@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "csrc/device/gpu_path.h"
 
-#include <algorithm>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "csrc/base/bytes.h"
@@ -42,7 +42,25 @@ std::string first_obstacle(std::span<const UsablePaths> ranks, Status UsablePath
     return {};
 }
 
+/// Checks whether all GPUs of this process reach each other.
+Status check_pairs(sys::cuda::Driver& driver, int gpus) {
+    for (int one = 0; one < gpus; ++one)
+        for (int other = 0; other < gpus; ++other) {
+            PCCL_ASSIGN_OR_RETURN(const bool can_reach, driver.can_reach(one, other));
+            if (!can_reach)
+                return Status::unsupported(concat("GPU ", one, " does not reach GPU ", other));
+        }
+    return Status::ok();
+}
+
 }  // namespace
+
+UsablePaths paths_by(std::optional<bool> peer_access, std::optional<bool> host_kernels) {
+    UsablePaths usable;
+    if (!peer_access.value_or(true)) usable.peers = Status::unsupported("PCCL_GPU_PEER_ACCESS=0");
+    if (!host_kernels.value_or(true)) usable.host = Status::unsupported("PCCL_GPU_HOST_KERNELS=0");
+    return usable;
+}
 
 Result<ChosenPath> choose_path(std::span<const UsablePaths> ranks) {
     std::string no_peers = first_obstacle(ranks, &UsablePaths::peers);
@@ -69,6 +87,17 @@ Status check_host_memory(sys::cuda::Driver& driver) {
     PCCL_ASSIGN_OR_RETURN(const UniqueFd file, sys::make_memory_file("pccl-gpu-trial", kTried));
     PCCL_ASSIGN_OR_RETURN(const auto mapping, driver.map_file(file.get(), kTried));
     return driver.unmap_file(mapping);
+}
+
+std::string describe_path(sys::cuda::Driver& driver, UsablePaths usable) {
+    const auto ids = driver.bus_ids();
+    if (!ids.is_ok() || ids->empty()) return {};
+    if (usable.peers.is_ok()) usable.peers = check_pairs(driver, static_cast<int>(ids->size()));
+    if (usable.peers.is_ok()) return "in the GPUs' memory";
+    if (usable.host.is_ok()) usable.host = driver.use(0);
+    if (usable.host.is_ok()) usable.host = check_host_memory(driver);
+    if (usable.host.is_ok()) return concat("in host memory: ", usable.peers.message());
+    return concat("nowhere: ", usable.peers.message(), "; ", usable.host.message());
 }
 
 }  // namespace pccl::device

@@ -7,6 +7,7 @@
 // needs a path for each pair in abi::DeviceTeam, and schedules that know it.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 
@@ -22,6 +23,10 @@ struct UsablePaths {
     Status host{};
 };
 
+/// Returns the paths that these settings allow (DeviceGroupImplOptions).
+[[nodiscard]] PCCL_API UsablePaths paths_by(std::optional<bool> peer_access,
+                                            std::optional<bool> host_kernels);
+
 struct ChosenPath {
     kernels::GpuPath path = kernels::GpuPath::kPeer;
     std::string why{};  // the path is not kPeer; names a rank
@@ -36,5 +41,9 @@ struct ChosenPath {
 
 /// Returns ok where `driver` maps memory files for GPUs.
 [[nodiscard]] Status check_host_memory(sys::cuda::Driver& driver);
+
+/// Returns where kernels of ranks on the GPUs of this process would meet, and why, for users; empty
+/// where there are no GPUs. `usable` are the settings' paths.
+[[nodiscard]] PCCL_API std::string describe_path(sys::cuda::Driver& driver, UsablePaths usable);
 
 }  // namespace pccl::device

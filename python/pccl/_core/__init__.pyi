@@ -33,6 +33,7 @@ from pccl._core.device import DeviceMemory as DeviceMemory
 from pccl._core.device import DevicePlan as DevicePlan
 from pccl._core.device import PlannedLaunch as PlannedLaunch
 from pccl._core.device import device_plan as device_plan
+from pccl._core.device import gpu_path as gpu_path
 from pccl._core.device import gpus_measured_for as gpus_measured_for
 from pccl._core.device import planned_launches as planned_launches
 from pccl._core.events import DoneQueue as DoneQueue

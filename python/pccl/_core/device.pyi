@@ -81,6 +81,9 @@ def planned_launches(
         The collective does not exist, or ``world_size`` is out of range.
     """
 
+def gpu_path() -> str:
+    """Return where kernels of ranks on the GPUs of this process meet, and why; empty without GPUs."""
+
 def gpus_measured_for(architecture: int) -> str:
     """Return the GPUs with the measured thresholds of an architecture, as ``"4 x H200"``.
 

@@ -58,6 +58,7 @@ def facts() -> dict[str, str]:
         **{f"transport {name}": _transport(name) for name in TRANSPORTS},
         **_rdma(),
         "GPUs": _gpus(),
+        **_gpu_path(),
         "tuning": _tuning(),
         "environment": _environment(),
         **_costs(),
@@ -159,6 +160,14 @@ def _gpus() -> str:
     except Error as error:  # of settings, which are what the reader looks for
         return f"not looked for: {error}"
     return ", ".join(gpu.name for gpu in gpus) or "none that the driver shows"
+
+
+def _gpu_path() -> dict[str, str]:
+    """Return where kernels of several GPUs meet; nothing without GPUs."""
+    from pccl import _core
+
+    where = _core.gpu_path()
+    return {"GPUs meet": where} if where else {}
 
 
 def _tuning() -> str:

@@ -90,5 +90,22 @@ TEST(GpuPathTest, MessagesSayThatNoPeerIsReached) {
     });
 }
 
+TEST(GpuPathTest, UsersReadWhereKernelsMeet) {
+    const auto gpus = std::make_shared<FakeGpus>();
+    FakeCudaDriver driver(gpus);
+    EXPECT_EQ(describe_path(driver, paths_by({}, {})), "in the GPUs' memory");
+    EXPECT_EQ(describe_path(driver, paths_by(false, {})), "in host memory: PCCL_GPU_PEER_ACCESS=0");
+    driver.be_alone();
+    EXPECT_EQ(describe_path(driver, paths_by({}, {})),
+              "in host memory: GPU 0 does not reach GPU 1");
+    EXPECT_EQ(describe_path(driver, paths_by({}, false)),
+              "nowhere: GPU 0 does not reach GPU 1; PCCL_GPU_HOST_KERNELS=0");
+    driver.fail("map_file", Status::unsupported("no pages"));
+    EXPECT_EQ(describe_path(driver, paths_by(true, true)),
+              "nowhere: GPU 0 does not reach GPU 1; no pages");
+    gpus->count = 0;
+    EXPECT_THAT(describe_path(driver, paths_by({}, {})), IsEmpty());
+}
+
 }  // namespace
 }  // namespace pccl::device
