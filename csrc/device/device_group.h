@@ -30,6 +30,7 @@
 #include <pccl/store.h>
 #include "csrc/abi/device_team.h"
 #include "csrc/base/fork.h"
+#include "csrc/base/threads/background_thread.h"
 #include "csrc/collective/collective.h"
 #include "csrc/device/copy_engine_gather.h"
 #include "csrc/device/device_rendezvous.h"
@@ -279,7 +280,21 @@ class PCCL_API DeviceGroupImpl {
     /// Runs body() on a thread of its own after all launches have finished.
     template <typename Body>
     Status when_done(Body body);
-    /// Returns kInvalidArgument for a launch that allocates and goes into a graph.
+    /// Returns body(), which may allocate and copy. Where `stream` is captured it runs on a thread
+    /// of its own, which the capture does not restrict.
+    template <typename Body>
+    Status outside_captures(kernels::Stream stream, Body body) {
+        if (!is_captured(stream)) return body();
+        Status outcome;
+        {
+            const BackgroundThread thread("pccl-gpu-load", [&] {
+                outcome = adopt_thread();
+                if (outcome.is_ok()) outcome = body();
+            });
+        }
+        return outcome;
+    }
+    /// Returns kInvalidArgument for a launch that exchanges states and goes into a graph.
     [[nodiscard]] Status check_first_capture(kernels::Stream stream) const;
     /// Returns whether this rank's program state has the addresses of the others.
     [[nodiscard]] bool are_states_known() const {

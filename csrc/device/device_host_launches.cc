@@ -63,8 +63,7 @@ Status DeviceGroupImpl::launch_pairs(const Collective& collective, kernels::Stre
     PCCL_ASSIGN_OR_RETURN(const kernels::Launch launch,
                           lower(collective, wanted, options_.rank, gpus_));
     PCCL_TRY(why_over());
-    PCCL_TRY(check_first_capture(stream));
-    PCCL_TRY(programs_->make_state());
+    PCCL_TRY(outside_captures(stream, [this] { return programs_->make_state(); }));
     kernels::PairsLaunch pairs{
         .team = team_,
         .blocks = launch.blocks,
@@ -104,8 +103,8 @@ Status DeviceGroupImpl::launch_padded(const Collective& collective, kernels::Str
 Status DeviceGroupImpl::launch_in_pieces(const Collective& collective, kernels::Stream stream,
                                          const DeviceLaunch& wanted) {
     const std::size_t element = size_of(collective.type);
-    const std::size_t most =
-        kernels::most_ll_bytes(std::min(preferences_.most_blocks, abi::kMostLLBlocks)) / element;
+    const int blocks = std::min(preferences_.most_blocks, abi::kMostLLBlocks);
+    const std::size_t most = kernels::most_ll_bytes(blocks) / element;
     const std::size_t count = longest(collective);
     DeviceLaunch by_ll = wanted;
     for (std::size_t begin = 0; begin < count; begin += most) {
@@ -115,7 +114,7 @@ Status DeviceGroupImpl::launch_in_pieces(const Collective& collective, kernels::
         Collective piece = collective;
         piece.inputs = inputs;
         piece.outputs = outputs;
-        by_ll.plan = kernels::ll_plan(some * element, preferences_.most_blocks);
+        by_ll.plan = kernels::ll_plan(some * element, blocks);
         PCCL_TRY(launch_one(piece, stream, by_ll));
     }
     return Status::ok();

@@ -246,8 +246,12 @@ Status DeviceGroupImpl::launch_schedule(const Collective& collective,
     PCCL_TRY(why_over());
     if (longest(collective) == 0) return Status::ok();
     PCCL_TRY(check_first_capture(stream));
-    PCCL_ASSIGN_OR_RETURN(kernels::ProgramLaunch run,
-                          programs_->prepare(collective, source, wanted.plan));
+    std::optional<kernels::ProgramLaunch> prepared;
+    PCCL_TRY(outside_captures(stream, [&]() -> Status {
+        PCCL_ASSIGN_OR_RETURN(prepared, programs_->prepare(collective, source, wanted.plan));
+        return Status::ok();
+    }));
+    kernels::ProgramLaunch& run = *prepared;
     if (gpus_.path == kernels::GpuPath::kPeer) PCCL_TRY(share_state(run.peer_pointers));
     run.team = team_;
     timeline_.add(run, {.program = programs_->program_of(source, collective.root),
@@ -261,8 +265,7 @@ Status DeviceGroupImpl::launch_schedule(const Collective& collective,
 }
 
 Status DeviceGroupImpl::check_first_capture(kernels::Stream stream) const {
-    const bool is_first = programs_->state() == 0 || !are_states_known();
-    if (!is_first || !is_captured(stream)) return Status::ok();
+    if (are_states_known() || !is_captured(stream)) return Status::ok();
     return Status::invalid_argument(
         "a group's first schedule cannot be captured into a CUDA graph: call it once before");
 }

@@ -100,8 +100,9 @@ class PCCL_API DeviceGroup {
    public:
     /// Creates the group; all ranks call it at the same time. kUnsupported, on all ranks, where
     /// kernels meet nowhere: more than 8 ranks, several hosts, or neither peer access nor host
-    /// memory that all GPUs map; it names the obstacle and the rank. kMismatch, on all ranks, where options differ. kUnavailable, on
-    /// all ranks, where a rank has no GPU or its build no CUDA. kTimeout and kPeerLost name a rank.
+    /// memory that all GPUs map; it names the obstacle and the rank. kMismatch, on all ranks, where
+    /// options differ. kUnavailable, on all ranks, where a rank has no GPU or its build no CUDA.
+    /// kTimeout and kPeerLost name a rank.
     static Result<std::unique_ptr<DeviceGroup>> create(const DeviceGroupOptions& options);
     /// Waits shortly for the launches to finish, then ends kernels that still wait for peers. The
     /// memory of a kernel that does not finish, because it is behind others in its stream, is never

@@ -43,6 +43,13 @@ def why_in_turns(ranks: int) -> str:
     return f"{ranks} ranks take turns on {GPUS} GPUs without MPS (tools/gpu_suite.sh test has it)"
 
 
+def why_no_messages() -> str:
+    """Give the reason to skip what needs kernels that carry messages; empty: there are some."""
+    if os.environ.get("PCCL_GPU_PEER_ACCESS") != "0":
+        return ""
+    return "PCCL_GPU_PEER_ACCESS=0: the CPU carries messages of GPUs without peer access"
+
+
 def _enter(
     rank: int,
     world_size: int,
@@ -55,6 +62,7 @@ def _enter(
         torch.cuda.set_device(rank % GPUS)
     if world_size > GPUS:  # kernels are what is tested, also where they take turns
         os.environ.setdefault("PCCL_GPU_PEER_ACCESS", "1")
+        os.environ.setdefault("PCCL_GPU_HOST_KERNELS", "1")
     try:
         store = torch.distributed.TCPStore("127.0.0.1", port, is_master=False)
         results.put((rank, body(rank, world_size, store, *args), None))

@@ -22,7 +22,8 @@ LENGTHS = (1, 2, 3, 5, 1000, 32_767, 32_768, 32_769, 1_000_001)
 
 def sums(rank: int, ranks: int, store: Any, peer_access: str | None) -> None:
     torch.cuda.set_device(0)
-    os.environ.pop("PCCL_GPU_PEER_ACCESS", None)
+    for name in ("PCCL_GPU_PEER_ACCESS", "PCCL_GPU_HOST_KERNELS"):
+        os.environ.pop(name, None)
     if peer_access is not None:
         os.environ["PCCL_GPU_PEER_ACCESS"] = peer_access
     meet(rank, ranks, store)

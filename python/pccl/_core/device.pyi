@@ -82,7 +82,7 @@ def planned_launches(
     """
 
 def gpu_path() -> str:
-    """Return where kernels of ranks on the GPUs of this process meet, and why; empty without GPUs."""
+    """Return where kernels of the GPUs of this process meet, and why; empty without GPUs."""
 
 def gpus_measured_for(architecture: int) -> str:
     """Return the GPUs with the measured thresholds of an architecture, as ``"4 x H200"``.
@@ -174,7 +174,7 @@ class DeviceGroup:
         """The compute capability of rank 0's GPU (90 for sm_90), on which launch choices depend."""
     @property
     def path(self) -> str:
-        """``"peer"`` if kernels access the peers' GPU memory, ``"host"`` if they meet in the host's."""
+        """``"peer"`` if kernels meet in the GPUs' memory, ``"host"`` if in host memory."""
     def explain(self, collective: str, nbytes: int) -> list[PlannedLaunch]:
         """Return the launches of a call, in their order, as ``pccl.explain`` does.
 
