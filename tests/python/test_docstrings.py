@@ -145,6 +145,7 @@ NEVER_RAISE = {
     "_core.calibration_path",
     "_core.costs_path",
     "_core.flight_record_json",
+    "_core.gpu_path",
     "_core.gpus_measured_for",
     "_core.load_calibration",
     "_core.machine_costs",
