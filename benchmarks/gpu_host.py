@@ -2,14 +2,16 @@
 """Time collectives of GPUs without peer access: kernels in host memory beside the CPU's transports.
 
     python benchmarks/gpu_host.py [--gpus 1] [--ranks 2] [--sizes 1024 1048576 67108864]
-                                  [--rounds 3] [--builds OLD NEW] [--json PATH]
+                                  [--rounds 3] [--builds OLD NEW] [--max-blocks 8 16]
+                                  [--json PATH]
 
 Each rank is a process with torch's backend "pccl" and ``PCCL_GPU_PEER_ACCESS=0``. The ways take
 turns, each time in new processes: ``staging`` (``PCCL_GPU_HOST_KERNELS=0``) and ``kernels``. With
 ``--builds``, which are what PYTHONPATH has for each, the builds take turns instead, each as it
-chooses. On one GPU, start MPS before (``nvidia-cuda-mps-control -d``): without it the kernels of
-the ranks take turns. Times are medians over calls of the slowest rank, by the host's clock, from
-the call until the GPU has finished it.
+chooses. Each number of ``--max-blocks`` is one more way, with kernels of so many blocks at most. On
+one GPU, start MPS before (``nvidia-cuda-mps-control -d``): without it the kernels of the ranks take
+turns. Times are medians over calls of the slowest rank, by the host's clock, from the call until
+the GPU has finished it.
 """
 
 from __future__ import annotations
@@ -28,12 +30,15 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.distributed as dist
 
+import pccl
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 COLLECTIVES = ("all_reduce", "all_gather", "broadcast", "all_to_all")
 SIZES = (1 << 10, 1 << 16, 1 << 20, 1 << 24, 1 << 26)
 AS_RANK = "--as-rank"
+MAX_BLOCKS = "BENCHMARK_MAX_BLOCKS"  # of a rank, in its environment
 LONGEST_S = 300.0
 
 Found = dict[str, float]  # microseconds by "all_reduce 1024"
@@ -71,7 +76,11 @@ def be_rank(rank: int, ranks: int, gpus: int, port: int, sizes: list[int]) -> No
     """Measure all cells as one rank; rank 0 prints the slowest rank's times."""
     torch.cuda.set_device(rank % gpus)
     meeting = f"tcp://127.0.0.1:{port}"
-    dist.init_process_group("pccl", init_method=meeting, rank=rank, world_size=ranks)
+    most = os.environ.get(MAX_BLOCKS)
+    options = pccl.Options(max_blocks=int(most)) if most else None
+    dist.init_process_group(
+        "pccl", init_method=meeting, rank=rank, world_size=ranks, pg_options=options
+    )
     found: Found = {}
     for collective in COLLECTIVES:
         for nbytes in sizes:
@@ -108,7 +117,8 @@ def ways_of(options: argparse.Namespace) -> dict[str, dict[str, str]]:
     if options.builds:
         old, new = options.builds
         return {"old": {"PYTHONPATH": str(old)}, "new": {"PYTHONPATH": str(new)}}
-    return {"staging": {"PCCL_GPU_HOST_KERNELS": "0"}, "kernels": {}}
+    bounded = {f"kernels of {most}": {MAX_BLOCKS: str(most)} for most in options.max_blocks}
+    return {"staging": {"PCCL_GPU_HOST_KERNELS": "0"}, "kernels": {}} | bounded
 
 
 def free_port() -> int:
@@ -131,6 +141,7 @@ def main() -> int:
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--builds", type=Path, nargs=2)
+    parser.add_argument("--max-blocks", type=int, nargs="+", default=[])
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     ways = ways_of(options)
@@ -138,13 +149,14 @@ def main() -> int:
         {name: run_way(settings, options, free_port()) for name, settings in ways.items()}
         for _ in range(options.rounds)
     ]
-    former, present = ways
+    former, *others = ways
     cells = []
     for what in runs[0][former]:
         us = {name: statistics.median(run[name][what] for run in runs) for name in ways}
-        ratio = us[former] / us[present]
-        print(f"{what}: {former} {us[former]:.1f} us, {present} {us[present]:.1f} us, {ratio:.2f}x")
-        cells.append({"what": what, "ratio": ratio, **us})
+        ratios = {name: us[former] / us[name] for name in others}
+        shown = [f"{name} {us[name]:.1f} us, {ratio:.2f}x" for name, ratio in ratios.items()]
+        print(f"{what}: {former} {us[former]:.1f} us; {'; '.join(shown)}", flush=True)
+        cells.append({"what": what, "us": us, "ratios": ratios})
     if options.json:
         device = torch.cuda.get_device_name()
         options.json.write_text(json.dumps({"device": device, "cells": cells}, indent=1) + "\n")

@@ -22,6 +22,7 @@ namespace {
 std::vector<Block> cut(std::span<const Block> blocks, std::size_t begin, std::size_t count,
                        std::size_t element) {
     std::vector<Block> parts;
+    parts.reserve(blocks.size());
     for (const Block& block : blocks)
         parts.push_back({block.data == nullptr ? nullptr : block.data + begin * element, count});
     return parts;
@@ -30,6 +31,7 @@ std::vector<Block> cut(std::span<const Block> blocks, std::size_t begin, std::si
 /// Returns the blocks with the memory of `places`.
 std::vector<Block> at_places(std::span<const Block> blocks, std::span<const Block> places) {
     std::vector<Block> moved;
+    moved.reserve(blocks.size());
     for (std::size_t i = 0; i < blocks.size(); ++i)
         moved.push_back({places[i].data, blocks[i].count});
     return moved;

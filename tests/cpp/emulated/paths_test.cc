@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What differs between GPUs that reach each other and those that meet in the host.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +18,6 @@ namespace {
 using enum CollectiveKind;
 using kernels::GpuPath;
 using kernels::kFewThreads;
-using ::testing::HasSubstr;
 
 bool meets_in_host() { return fakes::path_under_test() == GpuPath::kHost; }
 
