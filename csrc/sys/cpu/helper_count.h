@@ -41,7 +41,7 @@ class PCCL_API HelperCount {
     /// trial in vain.
     static constexpr int kSoonest = 8;
     static constexpr int kLatest = 64;
-    /// Of this many jobs, the first ones have all helpers.
+    /// The first ones of this many jobs have all helpers.
     static constexpr int kPeriod = 32;
 
    private:
