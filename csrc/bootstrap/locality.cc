@@ -224,7 +224,8 @@ int core_share(const Roster& roster, Rank rank) {
     const auto sharers = std::ranges::count_if(roster.endpoints, [&](const Endpoint& other) {
         return other.machine == own.machine && other.core_set == own.core_set;
     });
-    return std::max(own.cores / static_cast<int>(sharers), 1);
+    // This rank is one of them.
+    return std::max(own.cores / std::max(static_cast<int>(sharers), 1), 1);
 }
 
 int least_threads(const Roster& roster) {

@@ -158,6 +158,7 @@ NEVER_RAISE = {
     "_core.topology_hash",
     "_core.tuning_path",
     "_core.two_levels",
+    "_core.usable_cores",
     "_torch.Options.__copy__",
     "_torch.Options.__deepcopy__",
     "_torch.ProcessGroupPCCL.get_error",

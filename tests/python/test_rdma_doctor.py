@@ -45,6 +45,7 @@ class Rule(ctypes.Structure):
         ("device", ctypes.c_char * 64),
         ("port", ctypes.c_int),
         ("opcode", ctypes.c_int),
+        ("empty", ctypes.c_int),
         ("skip", ctypes.c_uint64),
         ("count", ctypes.c_uint64),
         ("status", ctypes.c_int),

@@ -47,7 +47,7 @@ void Strands::use_helpers(int helpers, const sys::CoreSet& cores) {
     count_ = sys::HelperCount(helpers, "transfers over links");
 }
 
-void Strands::start(std::shared_ptr<const LinkProgram> program, const Cut& cut,
+void Strands::start(const std::shared_ptr<const LinkProgram>& program, const Cut& cut,
                     const abi::CollectiveHeader& header, const Collective& collective,
                     const arithmetic::Accumulator& accumulator) {
     PCCL_ASSERT(cut.strands >= 1 && cut.strands <= Cut::kMostStrands);

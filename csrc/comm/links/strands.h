@@ -31,7 +31,7 @@ class Strands {
     // As those of LinkExecutor, for all strands:
 
     [[nodiscard]] Timeline& timeline() { return timeline_; }
-    void start(std::shared_ptr<const LinkProgram> program, const Cut& cut,
+    void start(const std::shared_ptr<const LinkProgram>& program, const Cut& cut,
                const abi::CollectiveHeader& header, const Collective& collective,
                const arithmetic::Accumulator& accumulator);
     Result<bool> progress(bool& moved);

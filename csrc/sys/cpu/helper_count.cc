@@ -9,7 +9,7 @@
 namespace pccl::sys {
 
 HelperCount::HelperCount(int most, std::string_view what) : most_(std::max(most, 0)), what_(what) {
-    top_ = std::bit_width(static_cast<unsigned>(most_));
+    top_ = static_cast<int>(std::bit_width(static_cast<unsigned>(most_)));
     for (Habit& habit : habits_) habit.level = top_;
 }
 
