@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <string_view>
 #include <utility>
 
 #include "csrc/base/config.h"
@@ -214,6 +215,12 @@ int ranks_beside(const Roster& roster, Rank rank) {
     return static_cast<int>(std::ranges::count(roster.endpoints, machine, &Endpoint::machine));
 }
 
+namespace {
+
+int share_of(int cores, int sharers) { return std::max(cores / std::max(sharers, 1), 1); }
+
+}  // namespace
+
 int usable_cores() {
     const auto cores = static_cast<double>(sys::usable_cores().count());
     return std::max(static_cast<int>(std::min(cores, sys::cpu_quota())), 1);
@@ -222,17 +229,20 @@ int usable_cores() {
 int core_share(const Roster& roster, Rank rank) {
     const Endpoint& own = roster.endpoints[static_cast<std::size_t>(rank)];
     const auto sharers = std::ranges::count_if(roster.endpoints, [&](const Endpoint& other) {
-        return other.machine == own.machine && other.core_set == own.core_set;
+        return other.core_set == own.core_set && other.machine == own.machine;
     });
-    // This rank is one of them.
-    return std::max(own.cores / std::max(static_cast<int>(sharers), 1), 1);
+    return share_of(own.cores, static_cast<int>(sharers));
 }
 
 int least_threads(const Roster& roster) {
-    int least = std::numeric_limits<int>::max();
+    std::map<std::pair<std::uint64_t, std::string_view>, int> sharers;
     for (const Endpoint& endpoint : roster.endpoints)
-        least = std::min(least, endpoint.tcp_threads >= 0 ? endpoint.tcp_threads + 1
-                                                          : core_share(roster, endpoint.rank));
+        ++sharers[{endpoint.core_set, endpoint.machine}];
+    int least = std::numeric_limits<int>::max();
+    for (const Endpoint& endpoint : roster.endpoints) {
+        const int share = share_of(endpoint.cores, sharers[{endpoint.core_set, endpoint.machine}]);
+        least = std::min(least, endpoint.tcp_threads >= 0 ? endpoint.tcp_threads + 1 : share);
+    }
     return least;
 }
 
