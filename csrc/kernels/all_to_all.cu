@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "csrc/kernels/collective_plans.h"
 #include "csrc/kernels/device/copy.cuh"
+#include "csrc/kernels/device/lengths.cuh"
 #include "csrc/kernels/device/ll.cuh"
 #include "csrc/kernels/device/staggered.cuh"
 #include "csrc/kernels/dispatch.cuh"
@@ -31,20 +32,11 @@ __global__ void __launch_bounds__(abi::kLLLinesPerBlock, 1)
     scope.end();
 }
 
-/// Returns whether all peers expect the lengths that this rank sends. The expected lengths arrive
-/// as addresses of inputs, which no rank shares here. All threads call it. False: the block has
-/// withdrawn.
+/// Returns whether all ranks have equal lengths. False: the block has withdrawn. All threads call
+/// it.
 __device__ bool agree_on_lengths(const MoveArguments& args, const EpochScope& scope,
                                  const EpochScope::Addresses& addresses) {
-    const int peer = static_cast<int>(threadIdx.x);
-    bool is_agreed = true;
-    if (peer < args.team.size) {
-        const std::size_t sent = args.blocks.bytes[peer];
-        const auto expected = reinterpret_cast<std::uintptr_t>(addresses.inputs[peer]);
-        is_agreed = expected == sent;
-        if (!is_agreed) report(args.team, {abi::DevicePhase::kLength, peer, sent, expected});
-    }
-    if (__syncthreads_and(is_agreed) != 0) return true;
+    if (have_equal_lengths(args.team, args.blocks.bytes, addresses)) return true;
     scope.withdraw();
     return false;
 }

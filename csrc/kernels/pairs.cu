@@ -4,6 +4,7 @@
 // messages in slots of their receiver, as those of programs, whose FIFOs they use.
 #include "csrc/kernels/device/copy.cuh"
 #include "csrc/kernels/device/fifo.cuh"
+#include "csrc/kernels/device/lengths.cuh"
 #include "csrc/kernels/device/shares.cuh"
 #include "csrc/kernels/dispatch.cuh"
 
@@ -123,21 +124,6 @@ class PairWorker {
     PairPorts& ports_;
 };
 
-/// Returns whether all peers expect the lengths that this rank sends. The expected lengths arrive
-/// as addresses of inputs, which no rank shares here. All threads call it.
-__device__ bool have_equal_lengths(const PairsLaunch& args,
-                                   const EpochScope::Addresses& addresses) {
-    const int peer = static_cast<int>(threadIdx.x);
-    bool is_agreed = true;
-    if (peer < args.team.size) {
-        const std::size_t sent = args.blocks.bytes[peer];
-        const auto expected = reinterpret_cast<std::uintptr_t>(addresses.inputs[peer]);
-        is_agreed = expected == sent;
-        if (!is_agreed) report(args.team, {abi::DevicePhase::kLength, peer, sent, expected});
-    }
-    return __syncthreads_and(is_agreed) != 0;
-}
-
 /// No rank's tensors are shared, so one that gives up leaves at once. The exit barrier keeps the
 /// entry lines until all ranks have read them.
 __global__ void __launch_bounds__(512, 1) exchange_pairs(const __grid_constant__ PairsLaunch args) {
@@ -146,7 +132,8 @@ __global__ void __launch_bounds__(512, 1) exchange_pairs(const __grid_constant__
     const EpochScope scope(args.team);
     PairWorker worker(args, ports);
     if (!scope.enter(args.peer_pointers, addresses)) return scope.end();
-    if (!have_equal_lengths(args, addresses) || !worker.open() || !worker.run())
+    if (!have_equal_lengths(args.team, args.blocks.bytes, addresses) || !worker.open() ||
+        !worker.run())
         return scope.end_withdrawn();
     worker.close();
     scope.exit(EpochScope::Stores::kNone);
