@@ -51,7 +51,7 @@ TEST(LinkCapacityWorld, WhatOneLaneReceivedAnotherSendsBeforeTheFirstLooksForMor
     LinkWorld world(16, source, 64);
     ASSERT_EQ(world.run(), "");
     for (Rank rank = 0; rank < 16; ++rank) {
-        const std::string& seen = world.seen(rank);
+        const std::string seen = world.seen(rank);
         // Each message but the last of log2 16 is passed on.
         for (std::size_t at = seen.find('r'); at < seen.rfind('s'); at = seen.find('r', at)) {
             at = seen.find_first_not_of('r', at);

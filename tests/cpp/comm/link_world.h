@@ -45,7 +45,7 @@ class LinkWorld {
     /// Strands of the collective.
     [[nodiscard]] std::size_t strands() const { return strands_; }
     /// At this rank's links (watched_links.h).
-    [[nodiscard]] const std::string& seen(Rank rank) const;
+    [[nodiscard]] std::string seen(Rank rank) const;
 
    private:
     class Host;
@@ -86,7 +86,7 @@ class LinkWorld::Host final : public LinkTable {
             link = std::make_unique<testing::WatchedSendLink>(
                 std::make_unique<transport::loopback::LoopbackSendLink>(
                     world_.pipe({rank_, to.peer, to.channel}), world_.process_),
-                seen_);
+                log_);
         return link.get();
     }
     transport::RecvLink* receive_link(const schedule::PeerPort& from) override {
@@ -95,7 +95,7 @@ class LinkWorld::Host final : public LinkTable {
             link = std::make_unique<testing::WatchedRecvLink>(
                 std::make_unique<transport::loopback::LoopbackRecvLink>(
                     world_.pipe({from.peer, rank_, from.channel}), world_.process_),
-                seen_);
+                log_);
         return link.get();
     }
 
@@ -116,7 +116,7 @@ class LinkWorld::Host final : public LinkTable {
                         {DataType::kInt64, ReduceOp::kSum, shape.ranks});
     }
     [[nodiscard]] Timeline& timeline() { return executor_.timeline(); }
-    [[nodiscard]] const std::string& seen() const { return seen_; }
+    [[nodiscard]] std::string seen() const { return log_.text(); }
     /// Whether it moved.
     Result<bool> step() {
         bool moved = false;
@@ -133,7 +133,7 @@ class LinkWorld::Host final : public LinkTable {
    private:
     LinkWorld& world_;
     const Rank rank_;
-    std::string seen_;
+    testing::LinkLog log_;
     std::map<schedule::PeerPort, std::unique_ptr<transport::SendLink>> senders_;
     std::map<schedule::PeerPort, std::unique_ptr<transport::RecvLink>> receivers_;
     Decision decision_;
@@ -190,7 +190,7 @@ inline std::string LinkWorld::run_once() {
     return {};
 }
 
-inline const std::string& LinkWorld::seen(Rank rank) const {
+inline std::string LinkWorld::seen(Rank rank) const {
     return hosts_[static_cast<std::size_t>(rank)]->seen();
 }
 
