@@ -304,11 +304,15 @@ def no_descriptors() -> Iterator[None]:
 def shrinks_without_descriptors(rank: int, world_size: int) -> None:
     import pccl
 
-    comm = pccl.Communicator(rank=rank, world_size=world_size, rendezvous=new_store(), timeout=20.0)
+    store = new_store()
+    comm = pccl.Communicator(rank=rank, world_size=world_size, rendezvous=store, timeout=20.0)
     comm.barrier()
     if rank == 0:
         with no_descriptors(), pytest.raises(pccl.ResourceExhaustedError, match="Too many open"):
             comm.shrink()
+        store.set("shortage", "over")
+    # A rank that waits in a collective queries rank 0, which then lends its spare descriptor.
+    store.wait(["shortage"])
     comm.barrier()
 
 
