@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Counters of the kernel about the path of a TCP connection (TCP_INFO).
+#pragma once
+
+#include <cstdint>
+
+#include <pccl/deadline.h>
+#include <pccl/export.h>
+
+namespace pccl::sys {
+
+struct PathCounters {
+    std::uint64_t sent = 0;    // bytes that the peer's host has acknowledged
+    std::uint64_t resent = 0;  // bytes that were sent again
+    Duration round_trip{};     // smoothed; zero: none was measured yet
+    Duration busy{};           // time in which data was in flight or waited to be
+};
+
+/// Adds the counters of a parallel connection: sums of bytes, and the longer times.
+PCCL_API PathCounters& operator+=(PathCounters& sum, const PathCounters& more);
+
+/// Returns the counters; zeros where `fd` is no TCP socket, or the kernel lacks them (before 4.19).
+[[nodiscard]] PCCL_API PathCounters path_counters(int fd);
+
+}  // namespace pccl::sys
