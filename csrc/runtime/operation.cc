@@ -12,6 +12,7 @@ void Operation::begin(std::shared_ptr<ProgressEngine> engine, TimePoint now, Dea
     ticket_ = ticket;
     status_ = Status::ok();
     source_ = kNoRank;
+    issued_ = now;
     if (engine_ != nullptr) timing_ = {now, {}, {}};
     done_.store(false, std::memory_order_relaxed);
 }
@@ -25,11 +26,16 @@ void Operation::mark_started() {
 void Operation::finish(Status status, Rank source) {
     status_ = std::move(status);
     source_ = source;
-    const TimePoint now = system_clock().now();
-    if (engine_ != nullptr) timing_.finished = now;
-    flight_recorder().finished(ticket_, status_, now);
+    ended_ = system_clock().now();
+    if (engine_ != nullptr) timing_.finished = ended_;
+    flight_recorder().finished(ticket_, status_, ended_);
     const std::lock_guard lock(mutex_);
     done_.store(true, std::memory_order_release);
+}
+
+void Operation::finish_unseen() {
+    ended_ = system_clock().now();
+    flight_recorder().finished(ticket_, {}, ended_);
 }
 
 void Operation::on_done(std::function<void(const Status&)> callback) {

@@ -50,7 +50,11 @@ class Operation {
     /// Ends the operation. The caller runs notify() once it holds no lock.
     void finish(Status status, Rank source = kNoRank);
     /// Records the success of an operation without callbacks or events.
-    void finish_unseen() { flight_recorder().finished(ticket_, {}, system_clock().now()); }
+    void finish_unseen();
+    /// Returns when it was issued.
+    [[nodiscard]] TimePoint issued() const { return issued_; }
+    /// Returns when it ended, once it has.
+    [[nodiscard]] TimePoint ended() const { return ended_; }
 
     // Thread-safe:
 
@@ -78,6 +82,8 @@ class Operation {
     std::atomic<bool> done_{false};
     Status status_;
     Rank source_ = kNoRank;
+    TimePoint issued_{};
+    TimePoint ended_{};
     Timing timing_;
     Deadline deadline_ = Deadline::never();
     FlightRecorder::Ticket ticket_ = 0;

@@ -14,6 +14,7 @@
 #include <pccl/status.h>
 #include "csrc/base/ids.h"
 #include "csrc/bootstrap/endpoint.h"
+#include "csrc/runtime/flight/group_usage.h"
 #include "csrc/transport/control/introduction.h"
 #include "csrc/transport/doorbell.h"
 #include "csrc/transport/transport.h"
@@ -35,6 +36,9 @@ class VisibleGroup {
     /// Returns the group's id in the flight recorder.
     [[nodiscard]] virtual std::uint32_t flight_group() const = 0;
     [[nodiscard]] virtual Standing standing() const = 0;
+    /// Returns the counters of this rank, with at most `most` waits and paths; none of the paths
+    /// while the group is held.
+    [[nodiscard]] virtual UsageSnapshot usage(std::size_t most) const = 0;
     /// Returns at most `most` of its ranks from `first` on; none while the group is being made or
     /// held.
     [[nodiscard]] virtual std::vector<bootstrap::Endpoint> members(Rank first,

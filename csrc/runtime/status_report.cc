@@ -36,6 +36,7 @@ constexpr std::size_t kMostOpen = 4;
 constexpr std::size_t kMostLast = 2;
 constexpr std::size_t kMostWaits = 4;
 constexpr std::size_t kMostAwaited = 64;
+constexpr std::size_t kMostUsageWaits = 16;
 constexpr std::size_t kLongestName = 200;
 constexpr std::size_t kLongestText = 240;
 
@@ -105,6 +106,7 @@ void add_standing(json& report, const VisibleGroup& group) {
     report["key"] = key_of(group.id());
     report["awaited"] = standing.awaited;
     report["whole"] = standing.is_whole;
+    report["usage"] = json_of(group.usage(kMostUsageWaits));
     if (!standing.broken.is_ok())
         report["broken"] = standing.broken.message().substr(0, kLongestText);
 }
@@ -139,6 +141,7 @@ GroupReport report_on(FlightGroup group, const Seen& seen,
 
 std::string report_groups(const Seen& seen, std::uint32_t first) {
     json report = flight_head();
+    report["cpu"] = json_of_cpu_times();
     report["groups"] = json::array();
     report["entries"] = json::array();
     report["next"] = nullptr;

@@ -19,8 +19,8 @@ namespace pccl::runtime {
 
 /// Returns the status as JSON. Without a group in `question`, it contains for each group of the
 /// process a part of its flight record (docs/reference/failure.md): its unfinished and its last
-/// collectives, "key", "awaited", "broken" and "whole". With a group, it contains its "members",
-/// each with "rank", "host", "pid", "doors".
+/// collectives, "key", "awaited", "broken", "whole" and "usage". With a group, it contains its
+/// "members", each with "rank", "host", "pid", "doors".
 ///
 /// "next" is the argument for the following question, or null.
 [[nodiscard]] std::string status_report(std::span<const std::shared_ptr<Participant>> participants,

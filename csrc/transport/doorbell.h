@@ -190,6 +190,8 @@ class PCCL_API Backoff {
     void reset();
     /// Returns whether the last pause() slept: the caller then checks deadlines and dead peers.
     [[nodiscard]] bool slept() const { return slept_; }
+    /// Returns whether the next pause() spins: so far, the wait is a short one.
+    [[nodiscard]] bool is_spinning() const { return rounds_ + 1 < spins(); }
 
    private:
     bool yield_or_not();

@@ -17,10 +17,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <optional>
 #include <span>
 
 #include <pccl/status.h>
 #include "csrc/base/ids.h"
+#include "csrc/sys/socket/path_counters.h"
 #include "csrc/transport/transport_flags.h"
 
 namespace pccl::transport {
@@ -50,6 +52,9 @@ class SendLink {
     /// Returns why the peer is gone, as far as that shows without moving bytes; ok otherwise. Makes
     /// a system call: call it rarely.
     virtual Status look() { return Status::ok(); }
+    /// Returns the counters of the network path, summed over its connections, with the longest
+    /// round trip; nullopt where there is no such path. Makes a system call for each connection.
+    [[nodiscard]] virtual std::optional<sys::PathCounters> path() const { return std::nullopt; }
     /// Makes every later call fail with `reason`, and sends it to the peer (why_gone() in
     /// close_reason.h).
     virtual void abort(const Status& reason) = 0;

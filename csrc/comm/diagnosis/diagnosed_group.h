@@ -16,6 +16,7 @@
 #include "csrc/comm/diagnosis/diagnosis_timing.h"
 #include "csrc/comm/diagnosis/peer_view.h"
 #include "csrc/comm/diagnosis/wait_for_graph.h"
+#include "csrc/runtime/flight/group_usage.h"
 #include "csrc/runtime/peer_directory.h"
 #include "csrc/runtime/runtime.h"
 
@@ -46,6 +47,8 @@ class DiagnosedGroup {
     /// Returns the lock under which the group makes progress. A thread that creates the group holds
     /// it for long: the acceptor must only use lock_soon().
     [[nodiscard]] virtual std::mutex& mutex() const = 0;
+    /// Returns the counters of this rank's collectives and waits.
+    [[nodiscard]] virtual const runtime::GroupUsage& usage() const = 0;
 
     // These require the lock:
 

@@ -4,10 +4,13 @@
 // status requests.
 #pragma once
 
+#include <vector>
+
 #include <pccl/deadline.h>
 #include <pccl/status.h>
 #include "csrc/abi/wire.h"
 #include "csrc/comm/diagnosis/rank_status.h"
+#include "csrc/runtime/flight/group_usage.h"
 #include "csrc/runtime/peer_directory.h"
 
 namespace pccl::comm {
@@ -39,6 +42,8 @@ class PeerView {
     /// Returns whether the actions of ranks are visible in shared memory.
     [[nodiscard]] virtual bool has_segment() const = 0;
     [[nodiscard]] virtual bool has_link_from(Rank rank) = 0;
+    /// Returns the network paths of links to other ranks.
+    [[nodiscard]] virtual std::vector<runtime::PeerPath> paths() const = 0;
     /// Returns whether a link has arrived from any rank since operations last made progress.
     [[nodiscard]] virtual bool has_new_link() const = 0;
     /// Returns kMismatch if another rank has sent data that this rank did not take, because it

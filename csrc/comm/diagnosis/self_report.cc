@@ -2,6 +2,7 @@
 #include "csrc/comm/diagnosis/self_report.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "csrc/base/scope_exit.h"
@@ -90,6 +91,16 @@ runtime::VisibleGroup::Standing SelfReport::standing() const {
     return {.awaited = std::move(now.awaited),
             .broken = std::move(now.broken),
             .is_whole = now.is_whole};
+}
+
+runtime::UsageSnapshot SelfReport::usage(std::size_t most) const {
+    runtime::UsageSnapshot now = subject_.group.usage().snapshot(most);
+    const auto lock = lock_soon(subject_.group);
+    if (lock.owns_lock()) now.paths = subject_.peers.paths();
+    std::ranges::sort(now.paths, std::greater{},
+                      [](const runtime::PeerPath& path) { return path.counters.sent; });
+    if (now.paths.size() > most) now.paths.resize(most);
+    return now;
 }
 
 std::vector<bootstrap::Endpoint> SelfReport::members(Rank first, std::size_t most) const {

@@ -81,6 +81,7 @@ class SelfReport final : public runtime::VisibleGroup {
     }
     [[nodiscard]] std::uint32_t flight_group() const override { return subject_.flight_group; }
     [[nodiscard]] Standing standing() const override;
+    [[nodiscard]] runtime::UsageSnapshot usage(std::size_t most) const override;
     [[nodiscard]] std::vector<bootstrap::Endpoint> members(Rank first,
                                                            std::size_t most) const override;
 

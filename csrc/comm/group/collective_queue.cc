@@ -171,6 +171,19 @@ void CollectiveOperation::finish_results() {
     }
 }
 
+runtime::GroupUsage::Call CollectiveOperation::usage() const {
+    const auto elements = [](const std::vector<Block>& blocks) {
+        std::size_t sum = 0;
+        for (const Block& block : blocks) sum += block.count;
+        return sum;
+    };
+    return {.path = is_on_shm() ? runtime::UsedPath::kSharedMemory : runtime::UsedPath::kLinks,
+            .bytes = std::max(elements(inputs_), elements(outputs_)) * size_of(executed_.type),
+            .begun = issued(),
+            .ended = ended(),
+            .predicted = decision_.predicted};
+}
+
 std::shared_ptr<CollectiveOperation> CollectiveQueue::take_spare() {
     // A spare that an event still refers to must keep its result.
     if (spare_ && spare_.use_count() == 1) return std::exchange(spare_, nullptr);
@@ -187,6 +200,12 @@ std::shared_ptr<CollectiveOperation> CollectiveQueue::prepare(const Collective& 
     auto operation = take_spare();
     operation->prepare(collective, std::move(numbered));
     return operation;
+}
+
+void CollectiveQueue::end_unqueued(std::shared_ptr<CollectiveOperation> operation) {
+    operation->finish_unseen();
+    usage_.add_call(operation->usage());
+    give_back(std::move(operation));
 }
 
 void CollectiveQueue::push(std::shared_ptr<CollectiveOperation> operation) {
@@ -225,6 +244,7 @@ void CollectiveQueue::end_front(const Status& status, runtime::EndedOperations& 
     auto operation = std::move(collectives_.front().operation);
     collectives_.pop_front();
     operation->finish(status);
+    if (status.is_ok()) usage_.add_call(operation->usage());
     // A synchronous operation has one other reference, that of the caller of Group::run(), which
     // polls it.
     if (operation->has_callbacks()) ended.add(std::move(operation));

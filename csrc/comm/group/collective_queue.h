@@ -29,6 +29,7 @@
 #include "csrc/comm/selection/decision.h"
 #include "csrc/comm/shm/shm_executor.h"
 #include "csrc/runtime/ended_operations.h"
+#include "csrc/runtime/flight/group_usage.h"
 #include "csrc/runtime/operation.h"
 
 namespace pccl::comm {
@@ -66,6 +67,8 @@ class CollectiveOperation final : public runtime::Operation {
     /// Returns the number of this call among the collectives of its group.
     [[nodiscard]] std::uint64_t sequence() const { return decision_.header.sequence; }
     [[nodiscard]] const abi::CollectiveHeader& header() const { return decision_.header; }
+    /// Returns its counters, once it has ended.
+    [[nodiscard]] runtime::GroupUsage::Call usage() const;
 
    private:
     /// Returns whether the inputs are widened; only collectives over links are.
@@ -96,10 +99,12 @@ class CollectiveOperation final : public runtime::Operation {
 /// The group's lock guards it.
 class CollectiveQueue {
    public:
-    /// Uses the `links` of the group, which must outlive it. The flight recorder lists its
-    /// operations under `flight_group`.
-    CollectiveQueue(LinkTable& links, std::uint32_t flight_group)
-        : executors_{.over_links = Strands(links), .over_shm = {}}, flight_group_(flight_group) {}
+    /// Uses the `links` of the group, and counts its collectives in `usage`; both must outlive it.
+    /// The flight recorder lists its operations under `flight_group`.
+    CollectiveQueue(LinkTable& links, std::uint32_t flight_group, runtime::GroupUsage& usage)
+        : usage_(usage),
+          executors_{.over_links = Strands(links), .over_shm = {}},
+          flight_group_(flight_group) {}
     /// Sets the group's shared-memory segment, which must outlive the queue. Call it at most once.
     void use(ShmSegment& segment, int helpers) { executors_.over_shm.emplace(segment, helpers); }
     /// Lets up to `helpers` threads take part in long calls over links.
@@ -112,6 +117,8 @@ class CollectiveQueue {
                                                                const Decision& decision);
     [[nodiscard]] Timeline& timeline() { return executors_.over_links.timeline(); }
     void push(std::shared_ptr<CollectiveOperation> operation);
+    /// Ends an operation that has succeeded outside of the queue, and takes it back.
+    void end_unqueued(std::shared_ptr<CollectiveOperation> operation);
     /// Takes back an operation after a synchronous call; the next call reuses its memory.
     void give_back(std::shared_ptr<CollectiveOperation> operation) {
         spare_ = std::move(operation);
@@ -157,6 +164,7 @@ class CollectiveQueue {
     abi::CollectiveHeader latest_{};
     std::deque<Queued> collectives_;
     std::shared_ptr<CollectiveOperation> spare_;
+    runtime::GroupUsage& usage_;
     Executors executors_;
     const std::uint32_t flight_group_;
 };

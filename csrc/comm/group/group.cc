@@ -60,7 +60,7 @@ Group::Group(runtime::Runtime& runtime, const bootstrap::GroupIdentity& identity
       diagnosis_(
           {.group = *this, .peers = peers_, .runtime = runtime, .flight_group = flight_group_}),
       mailbox_(options.rank, options.size, aborted_),
-      collectives_(peers_.links(), flight_group_),
+      collectives_(peers_.links(), flight_group_, usage_),
       phases_({.group = *this,
                .peers = peers_,
                .diagnosis = diagnosis_,
@@ -130,10 +130,10 @@ Status Group::run(const Collective& collective, OptionalTimeout timeout) {
             return status;
         }
         lock.lock();
+        collectives_.give_back(std::move(operation));
     } else {
-        operation->finish_unseen();
+        collectives_.end_unqueued(std::move(operation));
     }
-    collectives_.give_back(std::move(operation));
     return Status::ok();
 }
 
@@ -252,6 +252,8 @@ Status Group::progress_until(Reached reached, const runtime::Operation& operatio
             look_around(now - idle_since);
         }
         if (deadline.passed()) return is_past_deadline();
+        // Shorter waits would cost more to measure than they take.
+        if (!backoff.is_spinning()) begin_wait();
         backoff.pause();
     }
     return operation.is_done() ? operation.status() : Status::ok();
@@ -265,6 +267,7 @@ bool Group::progress() {
     if (!is_over())
         if (const Status status = progress_all(moved); !status.is_ok())
             is_broken = reconsider(status);
+    if (moved) end_wait();
     const bool late = !moved && collectives_.is_past_deadline() && !aborted_.load();
     const bool any_ended = collectives_.size() != before || !ended_.is_empty();
     ended_.report(std::move(lock));
@@ -272,6 +275,19 @@ bool Group::progress() {
     if (is_broken) diagnosis_.report_end();
     if (late) diagnosis_.on_deadline();
     return moved;
+}
+
+void Group::begin_wait() {
+    const std::lock_guard lock(mutex_);
+    if (collectives_.is_empty() || idle_since_ != TimePoint{}) return;
+    idle_since_ = system_clock().now();
+    idle_for_ = collectives_.awaited();
+}
+
+void Group::end_wait() {
+    if (idle_since_ == TimePoint{}) return;
+    usage_.add_wait(idle_for_, system_clock().now() - idle_since_);
+    idle_since_ = {};
 }
 
 Status Group::progress_all(bool& moved) {

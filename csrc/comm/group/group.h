@@ -31,6 +31,7 @@
 #include "csrc/comm/group/peers.h"
 #include "csrc/comm/selection/selector.h"
 #include "csrc/runtime/ended_operations.h"
+#include "csrc/runtime/flight/group_usage.h"
 #include "csrc/runtime/operation.h"
 #include "csrc/runtime/runtime.h"
 
@@ -117,6 +118,7 @@ class Group final : public ProbedParticipant,
     [[nodiscard]] bool is_over() const override { return is_over_.load(); }
     [[nodiscard]] const std::atomic<bool>& aborted() const override { return aborted_; }
     [[nodiscard]] std::mutex& mutex() const override { return mutex_; }
+    [[nodiscard]] const runtime::GroupUsage& usage() const override { return usage_; }
     [[nodiscard]] const GroupEnd& ended() const override { return end_; }
     [[nodiscard]] std::optional<Stall> stall() const override;
     [[nodiscard]] bool uses_links() const override;
@@ -129,6 +131,8 @@ class Group final : public ProbedParticipant,
         return timeout.value_or(timeout_.load(std::memory_order_relaxed));
     }
     [[nodiscard]] Deadline deadline(TimePoint now, OptionalTimeout timeout) const;
+    /// Begins to count the time in which nothing moves, for the ranks that are awaited now.
+    void begin_wait();
     void leave_to_background(const std::shared_ptr<runtime::Operation>& operation);
     template <typename Reached>
     Status progress_until(Reached reached, const runtime::Operation& operation, Deadline deadline);
@@ -137,6 +141,8 @@ class Group final : public ProbedParticipant,
     Result<std::shared_ptr<CollectiveOperation>> prepare(const Collective& collective);
     bool try_at_once(CollectiveOperation& operation);
     Status progress_all(bool& moved);
+    /// Ends the wait that begin_wait() began, if there is one, because something moved.
+    void end_wait();
     /// Examines `why` and ends the group if it is a failure. Returns true if so: the caller must
     /// then call HangDiagnosis::report_end(). Returns false if the group continues.
     [[nodiscard]] bool reconsider(const Status& why);
@@ -154,6 +160,9 @@ class Group final : public ProbedParticipant,
     std::atomic<bool> aborted_{false};  // interrupts waits that hold the lock
 
     mutable std::mutex mutex_;
+    runtime::GroupUsage usage_;
+    TimePoint idle_since_{};  // TimePoint{}: something moves
+    AwaitedRanks idle_for_;
     Peers peers_;  // outlives the mailbox
     HangDiagnosis diagnosis_;
     std::optional<Selector> selector_;  // set by connect()

@@ -75,6 +75,7 @@ class Peers final : public PeerView {
     [[nodiscard]] bool has_link_from(Rank peer) override {
         return links_.receive_link({peer, 0}) != nullptr;
     }
+    [[nodiscard]] std::vector<runtime::PeerPath> paths() const override { return links_.paths(); }
     [[nodiscard]] bool has_new_link() const override { return links_.has_new_link(); }
     [[nodiscard]] Status compare_latest(const abi::CollectiveHeader& ours) override;
 

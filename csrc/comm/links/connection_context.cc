@@ -50,6 +50,16 @@ std::vector<Rank> ConnectionContext::unlinked() {
     return ranks;
 }
 
+std::vector<runtime::PeerPath> ConnectionContext::paths() const {
+    std::map<Rank, sys::PathCounters> by_peer;
+    for (const auto& [port, link] : senders_) {
+        if (const auto counters = link->path()) by_peer[port.peer] += *counters;
+    }
+    std::vector<runtime::PeerPath> paths;
+    for (const auto& [peer, counters] : by_peer) paths.push_back({peer, counters});
+    return paths;
+}
+
 Status ConnectionContext::look() {
     for (const auto& [port, link] : senders_) PCCL_TRY(link->look());
     const std::lock_guard lock(mutex_);

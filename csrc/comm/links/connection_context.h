@@ -16,6 +16,7 @@
 #include <pccl/deadline.h>
 #include "csrc/abi/wire.h"
 #include "csrc/comm/links/link_table.h"
+#include "csrc/runtime/flight/group_usage.h"
 #include "csrc/runtime/peer_directory.h"
 #include "csrc/runtime/runtime.h"
 #include "csrc/transport/transport.h"
@@ -36,6 +37,7 @@ class ConnectionContext final : public LinkTable {
 
     // These implement PeerView by the state of links:
 
+    [[nodiscard]] std::vector<runtime::PeerPath> paths() const;
     [[nodiscard]] Status look();
     [[nodiscard]] Status look(Rank peer);
     [[nodiscard]] Status look_for_failure();

@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include <pccl/deadline.h>
 #include "csrc/abi/wire.h"
 #include "csrc/collective/geometry.h"
 #include "csrc/collective/shm_algorithm.h"
@@ -19,6 +20,7 @@ struct Decision {
     std::shared_ptr<const LinkProgram> program{};  // null: over shared memory
     Cut cut{};                                     // windows of the program
     ShmPlan on_shm{};
+    Duration predicted{};  // by the cost model; zero: there is no prediction
 
     [[nodiscard]] bool is_on_shm() const { return program == nullptr; }
 };

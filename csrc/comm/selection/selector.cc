@@ -205,8 +205,15 @@ SourcePtr Selector::loaded_for(const Signature& call) const {
 Result<Decision> Selector::decide(const Signature& call, std::string_view wanted) {
     if (const SourcePtr part = preferences_.catalogue->part(wanted)) return decide_part(call, part);
     PCCL_ASSIGN_OR_RETURN(const Prediction way, best_way(call, wanted));
-    if (way.source == nullptr) return decide_on_shm(call, way.on_shm);
-    return decide_on_links(call, way);
+    Decision decision;
+    if (way.source == nullptr) {
+        decision = decide_on_shm(call, way.on_shm);
+    } else {
+        PCCL_ASSIGN_OR_RETURN(decision, decide_on_links(call, way));
+    }
+    decision.predicted =
+        std::chrono::duration_cast<Duration>(std::chrono::duration<double>(way.seconds));
+    return decision;
 }
 
 Result<Decision> Selector::decide_part(const Signature& call, const SourcePtr& part) {

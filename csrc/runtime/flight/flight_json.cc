@@ -11,6 +11,8 @@
 #include "csrc/base/clock.h"
 #include "csrc/collective/fingerprint.h"
 #include "csrc/runtime/flight/flight_recorder.h"
+#include "csrc/runtime/flight/group_usage.h"
+#include "csrc/sys/cpu/cpu_times.h"
 #include "csrc/sys/host.h"
 
 namespace pccl::runtime {
@@ -76,11 +78,18 @@ std::vector<std::uint64_t> global_ranks_of(const FlightGroup& group) {
     return ranks;
 }
 
+double seconds_of(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+const char* word_of(Awaited::Act act) {
+    if (act == Awaited::Act::kJoin) return "join";
+    return act == Awaited::Act::kSend ? "send" : "receive";
+}
+
 json json_of(const FlightWait& wait) {
     return {{"ticket", wait.ticket},
             {"operation", wait.operation},
             {"peer", wait.peer},
-            {"seconds", std::chrono::duration<double>(wait.waited).count()}};
+            {"seconds", seconds_of(wait.waited)}};
 }
 
 }  // namespace
@@ -91,6 +100,35 @@ json flight_head() {
             {"pid", ::getpid()},
             {"wall_ms", wall_clock_ms()},
             {"steady_ns", system_clock().now().time_since_epoch().count()}};
+}
+
+json json_of_cpu_times() {
+    const sys::CpuTimes times = sys::cpu_times();
+    return {{"run_s", seconds_of(times.ran)}, {"queued_s", seconds_of(times.queued)}};
+}
+
+json json_of(const UsageSnapshot& usage) {
+    json report{{"between_s", seconds_of(usage.between)}, {"waits", json::array()}};
+    for (const UsedPath path : {UsedPath::kSharedMemory, UsedPath::kLinks}) {
+        const CollectiveCounts& counts = usage.collectives[static_cast<std::size_t>(path)];
+        report[path == UsedPath::kLinks ? "links" : "shm"] = {
+            {"calls", counts.calls},
+            {"bytes", counts.bytes},
+            {"seconds", seconds_of(counts.taken)},
+            {"predicted_s", seconds_of(counts.predicted)}};
+    }
+    report["paths"] = json::array();
+    for (const PeerPath& path : usage.paths)
+        report["paths"].push_back({{"peer", path.peer},
+                                   {"bytes", path.counters.sent},
+                                   {"resent", path.counters.resent},
+                                   {"round_trip_s", seconds_of(path.counters.round_trip)},
+                                   {"busy_s", seconds_of(path.counters.busy)}});
+    for (const RankWait& wait : usage.waits)
+        report["waits"].push_back({{"rank", wait.awaited.rank},
+                                   {"for", word_of(wait.awaited.act)},
+                                   {"seconds", seconds_of(wait.waited)}});
+    return report;
 }
 
 ProgressOnGpus progress_of(std::span<const FlightGroup> groups) {

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "csrc/runtime/flight/flight_recorder.h"
+#include "csrc/runtime/flight/group_usage.h"
 
 namespace pccl::runtime {
 
@@ -20,6 +21,13 @@ namespace pccl::runtime {
 /// Progress of the groups on GPUs, by group id.
 using ProgressOnGpus = std::map<std::uint32_t, FlightProgress>;
 [[nodiscard]] ProgressOnGpus progress_of(std::span<const FlightGroup> groups);
+
+/// Returns "run_s" and "queued_s" of this process's threads (sys::CpuTimes).
+[[nodiscard]] nlohmann::json json_of_cpu_times();
+/// Returns "shm" and "links", each with "calls", "bytes", "seconds" and "predicted_s"; "between_s";
+/// "waits", each with "rank", "for" and "seconds"; and "paths", each with "peer", "bytes",
+/// "resent", "round_trip_s" and "busy_s".
+[[nodiscard]] nlohmann::json json_of(const UsageSnapshot& usage);
 
 [[nodiscard]] nlohmann::json json_of(const FlightGroup& group, const ProgressOnGpus& on_gpus);
 [[nodiscard]] nlohmann::json json_of(const FlightEntry& entry, const ProgressOnGpus& on_gpus);

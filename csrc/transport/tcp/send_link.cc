@@ -139,6 +139,16 @@ Result<std::size_t> TcpSendLink::push(SendChannel& channel_state, std::span<cons
     return sent - of_held;
 }
 
+std::optional<sys::PathCounters> TcpSendLink::path() const {
+    sys::PathCounters sum;
+    for (const SendChannel& channel_state : channels_) {
+        const Stripes& stripes = channel_state.writer.stripes();
+        for (std::size_t i = 0; i < stripes.count(); ++i)
+            sum += sys::path_counters(stripes.socket(i));
+    }
+    return sum;
+}
+
 Status TcpSendLink::fail_if_left() {
     const Status left = watch_.look_idle();
     return left.is_ok() ? left : status_.set(left);

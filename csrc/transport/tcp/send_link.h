@@ -3,6 +3,7 @@
 // Sending end of a TCP link.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ class TcpSendLink final : public SendLink {
                                       Flush flush) override;
     Result<bool> flush(ChannelId channel) override;
     Status look() override { return watch_.look(); }
+    [[nodiscard]] std::optional<sys::PathCounters> path() const override;
     void abort(const Status& reason) override;
 
    private:

@@ -40,6 +40,7 @@ class StalledGroup final : public DiagnosedGroup {
     [[nodiscard]] bool is_over() const override { return !end_.cause.is_ok(); }
     [[nodiscard]] const std::atomic<bool>& aborted() const override { return aborted_; }
     [[nodiscard]] std::mutex& mutex() const override { return mutex_; }
+    [[nodiscard]] const runtime::GroupUsage& usage() const override { return usage_; }
     [[nodiscard]] const GroupEnd& ended() const override { return end_; }
     [[nodiscard]] std::optional<Stall> stall() const override { return front; }
     [[nodiscard]] bool uses_links() const override { return is_on_links; }
@@ -57,6 +58,7 @@ class StalledGroup final : public DiagnosedGroup {
 
    private:
     mutable std::mutex mutex_;
+    runtime::GroupUsage usage_;
     std::atomic<bool> aborted_{false};
     GroupEnd end_;
 };
@@ -91,6 +93,7 @@ class ScriptedPeers final : public PeerView {
     }
     [[nodiscard]] Status look_for_failure() override { return failure; }
     [[nodiscard]] bool has_segment() const override { return is_on_one_host; }
+    [[nodiscard]] std::vector<runtime::PeerPath> paths() const override { return {}; }
     [[nodiscard]] bool has_link_from(Rank) override {
         const bool is_there = looks_before_link-- <= 0;
         has_come = has_come || looks_before_link == -1;
