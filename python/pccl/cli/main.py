@@ -21,6 +21,7 @@ from pccl.cli import (
     terminal,
     topo,
     tune,
+    why,
 )
 from pccl.errors import Error
 
@@ -80,6 +81,7 @@ app.add_typer(capsule.app, name="capsule", epilog=capsule.EXAMPLES)
 app.command("debug", epilog=debug.EXAMPLES)(debug.debug)
 app.command("doctor", epilog=doctor.EXAMPLES)(doctor.doctor)
 app.command("status", epilog=status.EXAMPLES)(status.status)
+app.command("why", epilog=why.EXAMPLES)(why.why)
 app.add_typer(phase.app, name="phase")
 app.add_typer(p2p.app, name="p2p")
 app.add_typer(nixl.app, name="nixl")

@@ -9,12 +9,14 @@ from typing import Annotated
 import typer
 
 from pccl.cli import terminal
-from pccl.diagnostics import job_status, process_addresses
+from pccl.diagnostics import exporter, job_status, process_addresses, prometheus
 
 EXAMPLES = terminal.examples(
     "pccl status 4711                 # a process, or the torchrun that started it",
     "pccl status 10.0.0.1:40123       # where one listens, on any host",
     "pccl status 4711 --json",
+    "pccl status 4711 --prometheus    # counters for a monitoring system",
+    "pccl status 4711 --serve 9400    # the same by HTTP, for Prometheus to scrape",
 )
 
 
@@ -32,6 +34,16 @@ def status(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object instead of tables.")
     ] = False,
+    as_prometheus: Annotated[
+        bool, typer.Option("--prometheus", help="Print counters in Prometheus' text format.")
+    ] = False,
+    serve: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[HOST:]PORT",
+            help="Serve these counters by HTTP at /metrics until Ctrl-C, on 127.0.0.1.",
+        ),
+    ] = None,
 ) -> None:
     """Show which rank of a running job waits for which, and where.
 
@@ -39,16 +51,41 @@ def status(
     their Python hangs. Where the job has a PCCL_SECRET_FILE, so must the caller; a job without one
     answers its own user alone, on its own host.
     """
-    job = job_status.query_job(_processes_at(target), timeout)
+    if as_json + as_prometheus + (serve is not None) > 1:
+        raise ValueError("--json, --prometheus and --serve exclude each other")
+    if serve is not None:
+        _serve(target, timeout, serve)
+        return
+    job = job_status.query_job(processes_at(target), timeout)
     if not job.processes:
         raise ValueError(job.unheard[0].reason)
-    if as_json:
+    if as_prometheus:
+        typer.echo(prometheus.exposition(job), nl=False)
+    elif as_json:
         terminal.print_json(_as_json(job))
     else:
         _print(job)
 
 
-def _processes_at(target: str) -> list[tuple[str, ...]]:
+def _serve(target: str, timeout: float, address: str) -> None:
+    def query() -> job_status.Job:
+        return job_status.query_job(processes_at(target), timeout)
+
+    with exporter.Exporter(exporter.address_of(address), query) as server:
+        server.metrics()  # a job that does not answer is an error at once
+        host, port = server.server_address[:2]
+        print(f"serving http://{host!s}:{port}/metrics", flush=True)
+        server.serve_forever()
+
+
+def processes_at(target: str) -> list[tuple[str, ...]]:
+    """Return the addresses of each process that a process id, or an address, leads to.
+
+    Raises
+    ------
+    ValueError
+        No process of it listens, or the address has no meaning.
+    """
     if not target.isdecimal():
         return [_resolved(target.removeprefix("tcp://"))]
     family = process_addresses.family_of(int(target))

@@ -14,6 +14,7 @@ import typing
 
 from pccl._internal.time_limits import limit_of
 from pccl.diagnostics import flight, flight_files
+from pccl.diagnostics.usage import CpuTimes, Usage, cpu_times_of, usage_of
 from pccl.errors import Error
 
 if typing.TYPE_CHECKING:
@@ -50,6 +51,7 @@ class Seat:
     seconds: float | None  # since the start of the operation, or the end of the last one
     awaited: tuple[int, ...]  # awaited ranks
     broken: str  # reason of the group's failure here; empty: none
+    usage: Usage | None = None  # counters of its collectives; None: on GPUs
 
     @property
     def identity(self) -> tuple[str, str]:
@@ -66,6 +68,7 @@ class Process:
     door: str  # address that answered
     seats: tuple[Seat, ...]
     records: tuple[flight.Record, ...]  # one per seat
+    cpu: CpuTimes | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -214,11 +217,13 @@ def _process_at(door: str, timeout_s: float) -> Process:
     seats: list[Seat] = []
     records: list[flight.Record] = []
     name = ("", 0)
+    cpu = None
     for text, answer in _answers(door, b"", timeout_s):
         try:
             records += flight_files.parse(door, text).groups
             seats += [_seat(group, answer) for group in answer["groups"]]
             name = (str(answer["host"]), int(answer["pid"]))
+            cpu = cpu_times_of(answer.get("cpu"))
         except _MALFORMED as error:
             raise _unreadable(door, error) from None
     return Process(
@@ -227,6 +232,7 @@ def _process_at(door: str, timeout_s: float) -> Process:
         door=door,
         seats=tuple(seats),
         records=tuple(records),
+        cpu=cpu,
     )
 
 
@@ -244,6 +250,7 @@ def _seat(group: _Json, answer: _Json) -> Seat:
         seconds=_since((entry["finished_ns"] for entry in entries), answer),
         awaited=tuple(int(rank) for rank in group.get("awaited", ())),
         broken=str(group.get("broken", "")),
+        usage=usage_of(group.get("usage")),
     )
     if waits := group.get("waits"):
         return dataclasses.replace(

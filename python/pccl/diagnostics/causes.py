@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a job's collectives cost over a time, and which rank, core or path they waited for.
+
+A rank that comes late waits for nobody while the others wait for it. On a path that is too slow,
+the receiver waits for data while the sender waits for space. Both follow from the counters of all
+ranks (pccl.diagnostics.usage) over the same time. Paths that lose packets, or are longer than the
+others, follow from the counters of the kernel's TCP.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+import time
+import typing
+
+if typing.TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from pccl.diagnostics.job_status import Job, Process, Seat
+    from pccl.diagnostics.usage import CpuTimes, Path, Usage
+
+__all__ = ["Cause", "GroupTime", "RankTime", "causes_of", "group_times", "looks"]
+
+LEAST_PART = 0.05  # of a group's time that a cause must cost
+_CORE_PART = 0.3  # of an excess for which waits for a core are given as the reason
+_LOOKS = 5
+# A path is lossy if TCP sends this part of its bytes again, and so many bytes. A busy host alone
+# makes it resend a few.
+_LOSSY_PART = 0.005
+_LOSSY_BYTES = 64 << 10
+_LEAST_BYTES = 16 << 10  # that a path must carry for its round trip to be of this time
+# A round trip stands out from so many times the usual one, and so many seconds, on.
+_FAR_TIMES = 3.0
+_FAR_S = 200e-6
+
+
+@dataclasses.dataclass(frozen=True)
+class RankTime:
+    """How a rank of a group spent the time between two queries."""
+
+    rank: int
+    host: str
+    pid: int
+    usage: Usage
+    cpu: CpuTimes | None
+
+    @property
+    def own_s(self) -> float:
+        """Time in collectives in which data of this rank moved."""
+        return max(self.usage.within_s - self.usage.waited_s, 0.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class GroupTime:
+    """The ranks of one group that answered both queries, by rank."""
+
+    group: str
+    size: int
+    ranks: tuple[RankTime, ...]
+
+    @property
+    def seconds(self) -> float:
+        """Time in collectives and between them: the median over ranks."""
+        return statistics.median(rank.usage.total_s for rank in self.ranks)
+
+    @property
+    def calls(self) -> int:
+        """Collectives of the rank that made the most."""
+        return max(rank.usage.calls for rank in self.ranks)
+
+
+@dataclasses.dataclass(frozen=True)
+class Cause:
+    """One reason why a group's collectives take long."""
+
+    group: str
+    kind: str  # "late", "slow", "core" or "path"
+    ranks: tuple[int, ...]  # the rank; for a path the sender and the receiver
+    seconds: float  # that it cost each other rank in the median
+    part: float  # of the group's time
+    text: str
+
+
+def looks(query: Callable[[], Job], seconds: float) -> list[Job]:
+    """Query a job at the begin and the end of a time, and three times between."""
+    found = [query()]
+    begin = time.monotonic()
+    for part in range(1, _LOOKS):
+        time.sleep(max(begin + seconds * part / (_LOOKS - 1) - time.monotonic(), 0))
+        found.append(query())
+    return found
+
+
+def group_times(looks: Sequence[Job]) -> list[GroupTime]:
+    """Return the times of the groups whose ranks made collectives between queries of a job.
+
+    Counters are those of the first and the last query. A round trip is the shortest of all queries
+    but the first: the time that a process needs to run adds to it.
+    """
+    seats = [
+        {_identity(seat, process): (seat, process) for seat, process in _seats(job)}
+        for job in looks
+    ]
+    groups: dict[tuple[str, str], list[tuple[Seat, RankTime]]] = {}
+    for identity, (seat, process) in seats[-1].items():
+        known = seats[0].get(identity)
+        if known is None or seat.usage is None or known[0].usage is None:
+            continue
+        cpu = process.cpu - known[1].cpu if process.cpu and known[1].cpu else None
+        between = [look[identity][0].usage for look in seats[1:] if identity in look]
+        change = (seat.usage - known[0].usage).with_shortest_of(between)
+        spent = RankTime(seat.rank, process.host, process.pid, change, cpu)
+        groups.setdefault(seat.identity, []).append((seat, spent))
+    return [
+        GroupTime(members[0][0].group, members[0][0].size, tuple(ranks))
+        for members in groups.values()
+        if (ranks := _sorted(time for _, time in members if time.usage.calls))
+    ]
+
+
+def causes_of(group: GroupTime) -> list[Cause]:
+    """Return the causes that cost a group at least LEAST_PART of its time, costliest first."""
+    if len(group.ranks) < 2 or group.seconds <= 0:
+        return []
+    causes = [cause for cause in (_late_rank(group), _bad_path(group)) if cause is not None]
+    return sorted(causes, key=lambda cause: -cause.seconds)
+
+
+def _seats(job: Job) -> Iterator[tuple[Seat, Process]]:
+    for process in job.processes:
+        for seat in process.seats:
+            yield seat, process
+
+
+def _identity(seat: Seat, process: Process) -> tuple[object, ...]:
+    return (*seat.identity, seat.rank, process.host, process.pid)
+
+
+def _sorted(times: Iterable[RankTime]) -> list[RankTime]:
+    return sorted(times, key=lambda time: time.rank)
+
+
+def _late_rank(group: GroupTime) -> Cause | None:
+    """Return the rank that waits least, if the others wait for it."""
+    last = min(group.ranks, key=lambda rank: rank.usage.waited_s)
+    others = [rank for rank in group.ranks if rank is not last]
+    lost = statistics.median(rank.usage.waited_s for rank in others) - last.usage.waited_s
+    part = lost / group.seconds
+    if part < LEAST_PART:
+        return None
+    later = last.usage.between_s - statistics.median(rank.usage.between_s for rank in others)
+    slower = last.own_s - statistics.median(rank.own_s for rank in others)
+    is_late = later >= slower
+    excess = max(later, slower)
+    if excess < lost / 2:  # the waits have another origin
+        return None
+    mine = (last.usage.between_s if is_late else last.own_s) / last.usage.total_s
+    usual = statistics.median(
+        (rank.usage.between_s if is_late else rank.own_s) / rank.usage.total_s for rank in others
+    )
+    where = "between collectives" if is_late else "at its own work within collectives"
+    text = (
+        f"rank {last.rank} (process {last.pid} on {last.host}) spends {mine:.0%} of its time"
+        f" {where}, the others {usual:.0%}: they wait for it"
+    )
+    queued = last.cpu.queued_s if last.cpu else 0.0
+    waits_for_core = queued >= _CORE_PART * excess
+    if waits_for_core:
+        text += (
+            f"; its threads waited {queued:.1f} s for a core that other threads had (affinity,"
+            " other processes, quota)"
+        )
+    kind = "core" if waits_for_core else "late" if is_late else "slow"
+    return Cause(group.group, kind, (last.rank,), lost, part, text)
+
+
+def _bad_path(group: GroupTime) -> Cause | None:
+    """Return the path that is full, or else the one that loses bytes, or else the slowest."""
+    waited = statistics.median(rank.usage.waited_s for rank in group.ranks)
+    if (full := _full_path(group)) is not None:
+        return full
+    if waited / group.seconds < LEAST_PART:
+        return None
+    found = _lossy_path(group) or _distant_path(group)
+    if found is None:
+        return None
+    sender, receiver, text = found
+    ranks = (sender.rank, receiver.rank)
+    part = waited / group.seconds
+    return Cause(group.group, "path", ranks, waited, part, f"{_path(sender, receiver)} {text}")
+
+
+def _full_path(group: GroupTime) -> Cause | None:
+    """Return the pair of ranks whose receiver waits for data while its sender waits for space."""
+    by_rank = {rank.rank: rank for rank in group.ranks}
+    worst: tuple[float, RankTime, RankTime] | None = None
+    for receiver in group.ranks:
+        for wait in receiver.usage.waits:
+            sender = by_rank.get(wait.rank)
+            if wait.act != "send" or sender is None:
+                continue
+            lost = min(wait.seconds, sender.usage.waited_for(receiver.rank, "receive"))
+            if worst is None or lost > worst[0]:
+                worst = (lost, sender, receiver)
+    if worst is None or worst[0] / group.seconds < LEAST_PART:
+        return None
+    lost, sender, receiver = worst
+    text = (
+        f"{_path(sender, receiver)} is full: the sender waited {lost:.1f} s for space while the"
+        " receiver waited for data"
+    )
+    ranks = (sender.rank, receiver.rank)
+    return Cause(group.group, "path", ranks, lost, lost / group.seconds, text)
+
+
+def _lossy_path(group: GroupTime) -> tuple[RankTime, RankTime, str] | None:
+    worst = max(_paths(group), key=lambda path: _resent_part(path[2]), default=None)
+    if worst is None or _resent_part(worst[2]) < _LOSSY_PART or worst[2].resent < _LOSSY_BYTES:
+        return None
+    sender, receiver, path = worst
+    text = f"loses packets: TCP has sent {_resent_part(path):.1%} of its bytes again"
+    return sender, receiver, text
+
+
+def _distant_path(group: GroupTime) -> tuple[RankTime, RankTime, str] | None:
+    """Return the path whose round trip stands out."""
+    paths = sorted(_paths(group), key=lambda path: path[2].round_trip_s)
+    # Both directions of a pair have the same round trip.
+    pair = {paths[-1][0].rank, paths[-1][1].rank} if paths else set()
+    others = [path[2].round_trip_s for path in paths if {path[0].rank, path[1].rank} != pair]
+    if not others:
+        return None
+    sender, receiver, path = paths[-1]
+    usual = statistics.median(others)
+    if path.round_trip_s < _FAR_TIMES * usual + _FAR_S:
+        return None
+    text = f"has a round trip of {path.round_trip_s * 1e3:.2f} ms, the others {usual * 1e3:.2f} ms"
+    return sender, receiver, text
+
+
+def _paths(group: GroupTime) -> Iterator[tuple[RankTime, RankTime, Path]]:
+    by_rank = {rank.rank: rank for rank in group.ranks}
+    for sender in group.ranks:
+        for path in sender.usage.network:
+            receiver = by_rank.get(path.peer)
+            if receiver is not None and path.bytes >= _LEAST_BYTES:
+                yield sender, receiver, path
+
+
+def _resent_part(path: Path) -> float:
+    return path.resent / (path.bytes + path.resent)
+
+
+def _path(sender: RankTime, receiver: RankTime) -> str:
+    return (
+        f"the path from rank {sender.rank} ({sender.host}) to rank {receiver.rank}"
+        f" ({receiver.host})"
+    )

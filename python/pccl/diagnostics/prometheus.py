@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Status of a running job in Prometheus' text format.
+
+Source: "Exposition formats", text-based format 0.0.4, in the documentation of Prometheus.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+
+if typing.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pccl.diagnostics.job_status import Job, Process, Seat
+    from pccl.diagnostics.usage import Usage
+
+__all__ = ["exposition"]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Metric:
+    name: str
+    kind: str  # "counter" or "gauge"
+    help: str
+
+
+_UP = _Metric("pccl_up", "gauge", "1 for a process that answered, 0 for one that did not.")
+_RUN = _Metric("pccl_cpu_seconds_total", "counter", "Time of the process on cores.")
+_QUEUED = _Metric(
+    "pccl_cpu_queued_seconds_total", "counter", "Time in which its threads waited for a core."
+)
+_FAILED = _Metric("pccl_group_failed", "gauge", "1 where the group has failed at this rank.")
+_RUNNING = _Metric(
+    "pccl_operation_seconds", "gauge", "Time since the start of the operation in progress."
+)
+_CALLS = _Metric("pccl_collectives_total", "counter", "Collectives that have ended.")
+_BYTES = _Metric(
+    "pccl_collective_bytes_total", "counter", "Bytes of the longer of the caller's two buffers."
+)
+_WITHIN = _Metric("pccl_collective_seconds_total", "counter", "Time in collectives.")
+_PREDICTED = _Metric(
+    "pccl_collective_predicted_seconds_total", "counter", "Time predicted by the cost model."
+)
+_BETWEEN = _Metric(
+    "pccl_between_collectives_seconds_total", "counter", "Time from a collective to the next call."
+)
+_WAITED = _Metric(
+    "pccl_wait_seconds_total", "counter", "Time in collectives in which the peer had to act."
+)
+_SENT = _Metric(
+    "pccl_path_bytes_total", "counter", "Bytes over TCP that the peer's host has acknowledged."
+)
+_RESENT = _Metric("pccl_path_resent_bytes_total", "counter", "Bytes that TCP has sent again.")
+_ROUND_TRIP = _Metric("pccl_path_round_trip_seconds", "gauge", "TCP's smoothed round trip.")
+_METRICS = (
+    _UP,
+    _RUN,
+    _QUEUED,
+    _FAILED,
+    _RUNNING,
+    _CALLS,
+    _BYTES,
+    _WITHIN,
+    _PREDICTED,
+    _BETWEEN,
+    _WAITED,
+    _SENT,
+    _RESENT,
+    _ROUND_TRIP,
+)
+_Sample: typing.TypeAlias = tuple[_Metric, dict[str, str], float]
+
+
+def exposition(job: Job) -> str:
+    """Return the job's counters and states; each metric has one HELP and one TYPE line."""
+    samples = list(_samples_of(job))
+    lines = []
+    for metric in _METRICS:
+        of_metric = [sample for sample in samples if sample[0] is metric]
+        if of_metric:
+            lines += [f"# HELP {metric.name} {metric.help}", f"# TYPE {metric.name} {metric.kind}"]
+        lines += [f"{metric.name}{_labels(labels)} {value!r}" for _, labels, value in of_metric]
+    return "\n".join(lines) + "\n"
+
+
+def _samples_of(job: Job) -> Iterator[_Sample]:
+    for process in job.processes:
+        where = {"host": process.host, "pid": str(process.pid)}
+        yield _UP, where, 1
+        if process.cpu is not None:
+            yield _RUN, where, process.cpu.run_s
+            yield _QUEUED, where, process.cpu.queued_s
+        for seat in process.seats:
+            yield from _samples_of_seat(seat, process)
+    for silent in job.unheard:
+        yield _UP, {"process": silent.name}, 0
+
+
+def _samples_of_seat(seat: Seat, process: Process) -> Iterator[_Sample]:
+    labels = {
+        "group": seat.group,
+        "group_id": seat.key[:8],
+        "device": seat.device,
+        "rank": str(seat.rank),
+        "host": process.host,
+    }
+    yield _FAILED, labels, int(bool(seat.broken))
+    if seat.operation and seat.seconds is not None:
+        yield _RUNNING, labels, seat.seconds
+    if seat.usage is not None:
+        yield from _samples_of_usage(seat.usage, labels)
+
+
+def _samples_of_usage(usage: Usage, labels: dict[str, str]) -> Iterator[_Sample]:
+    for path, counts in usage.by_path.items():
+        by_path = labels | {"path": path}
+        yield _CALLS, by_path, counts.calls
+        yield _BYTES, by_path, counts.bytes
+        yield _WITHIN, by_path, counts.seconds
+        yield _PREDICTED, by_path, counts.predicted_s
+    yield _BETWEEN, labels, usage.between_s
+    for wait in usage.waits:
+        yield _WAITED, labels | {"peer": str(wait.rank), "act": wait.act}, wait.seconds
+    for link in usage.network:
+        to_peer = labels | {"peer": str(link.peer)}
+        yield _SENT, to_peer, link.bytes
+        yield _RESENT, to_peer, link.resent
+        yield _ROUND_TRIP, to_peer, link.round_trip_s
+
+
+def _labels(labels: dict[str, str]) -> str:
+    return "{" + ",".join(f'{name}="{_escaped(text)}"' for name, text in labels.items()) + "}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``pccl why`` and the counters of a running job, over shared memory and TCP."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from prometheus_client import parser
+
+from multiproc.test_status import PATIENCE_S, job, queried_until, secret_in, status
+from pccl.diagnostics import exporter
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.multiproc
+
+# The last rank is late by 20 ms each time.
+LATE_JOB = """
+import time
+import numpy as np
+import pccl
+
+comm = pccl.Communicator(rendezvous="env://", timeout=60.0)
+x = np.ones(1000, dtype=np.float32)
+while True:
+    if comm.rank == comm.world_size - 1:
+        time.sleep(0.02)
+    comm.all_reduce(x)
+"""
+COUNTED_JOB = """
+import time
+import numpy as np
+import pccl
+
+comm = pccl.Communicator(rendezvous="env://", timeout=60.0)
+for _ in range(10):
+    comm.all_reduce(np.ones(1000, dtype=np.float32))
+time.sleep(120)
+"""
+RANKS = 3
+
+
+def usages(answer: dict[str, Any]) -> list[dict[str, Any]]:
+    return [group["usage"] for process in answer["processes"] for group in process["groups"]]
+
+
+def have_called(answer: dict[str, Any], path: str) -> bool:
+    calls = [usage[path]["calls"] for usage in usages(answer)]
+    return len(calls) == RANKS and min(calls) >= 10
+
+
+@pytest.mark.parametrize(("transports", "path"), [("shm", "shm"), ("tcp", "links")])
+def test_the_late_rank_is_named(tmp_path: Path, transports: str, path: str) -> None:
+    # Over TCP alone, processes answer those who prove the job's secret.
+    variables = {"PCCL_TRANSPORTS": transports, "PCCL_SECRET_FILE": secret_in(tmp_path)}
+    with job(LATE_JOB, "pccl", "run", "-n", str(RANKS), folder=tmp_path, **variables) as launcher:
+        queried_until(lambda answer: have_called(answer, path), launcher, **variables)
+        done = subprocess.run(
+            [sys.executable, "-m", "pccl", "why", str(launcher), "--seconds", "2", "--json"],
+            env={**os.environ, **variables},
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=PATIENCE_S,
+        )
+    (group,) = json.loads(done.stdout)["groups"]
+    assert [rank["rank"] for rank in group["ranks"]] == [0, 1, 2]
+    late = [cause for cause in group["causes"] if cause["ranks"] == [2]]
+    assert [cause["kind"] for cause in late] == ["late"], group
+    assert late[0]["part"] > 0.3
+
+
+def test_counters_are_in_the_format_of_prometheus(tmp_path: Path) -> None:
+    with job(COUNTED_JOB, "pccl", "run", "-n", str(RANKS), folder=tmp_path) as launcher:
+        queried_until(lambda answer: have_called(answer, "shm"), launcher)
+        done = status(launcher, "--prometheus")
+    families = {each.name: each for each in parser.text_string_to_metric_families(done.stdout)}
+    calls = {
+        sample.labels["rank"]: sample.value
+        for sample in families["pccl_collectives"].samples
+        if sample.labels["path"] == "shm"
+    }
+    assert calls == {"0": 10, "1": 10, "2": 10}
+    moved = families["pccl_collective_bytes"].samples
+    assert {s.value for s in moved if s.labels["path"] == "shm"} == {10 * 4000}
+    assert all(sample.value > 0 for sample in families["pccl_cpu_seconds"].samples)
+    assert len(families["pccl_up"].samples) == RANKS
+
+
+def test_counters_are_served_until_the_job_ends(tmp_path: Path) -> None:
+    with job(COUNTED_JOB, "pccl", "run", "-n", str(RANKS), folder=tmp_path) as launcher:
+        queried_until(lambda answer: have_called(answer, "shm"), launcher)
+        with subprocess.Popen(
+            [sys.executable, "-m", "pccl", "status", str(launcher), "--serve", "0"],
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as server:
+            assert server.stdout is not None
+            url = server.stdout.readline().split()[-1]
+            with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
+                text = answer.read().decode()
+                assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+            with pytest.raises(urllib.error.HTTPError, match="404"):
+                urllib.request.urlopen(url.replace("/metrics", "/"), timeout=PATIENCE_S)
+            os.kill(launcher, signal.SIGTERM)
+            status_after = await_unavailable(url)
+            server.send_signal(signal.SIGINT)
+    assert 'pccl_collectives_total{group="world"' in text
+    assert status_after == 503
+
+
+def await_unavailable(url: str) -> int:
+    for _ in range(PATIENCE_S * 10):
+        try:
+            urllib.request.urlopen(url, timeout=PATIENCE_S).close()
+        except urllib.error.HTTPError as error:
+            return error.code
+        time.sleep(0.1)
+    raise AssertionError("the job still answers")
+
+
+@pytest.mark.parametrize("address", ["", "x", ":9400", "65536", "-1", "host:", "1.2.3.4:x"])
+def test_an_address_to_serve_at_is_checked(address: str) -> None:
+    with pytest.raises(ValueError, match="is neither a port"):
+        exporter.address_of(address)
+
+
+def test_an_address_has_a_port_and_maybe_a_host() -> None:
+    assert exporter.address_of("9400") == ("127.0.0.1", 9400)
+    assert exporter.address_of("0.0.0.0:1") == ("0.0.0.0", 1)
+    assert exporter.address_of("[::1]:1") == ("::1", 1)
+
+
+def test_two_formats_at_once_are_refused() -> None:
+    done = status("10.0.0.1:1", "--json", "--prometheus")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "--json, --prometheus and --serve exclude each other" in done.stderr
