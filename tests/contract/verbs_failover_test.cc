@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include "csrc/base/clock.h"
 #include "tests/contract/rma_contract.h"
@@ -35,7 +36,9 @@ class VerbsFailoverTest : public testing::Test {
     void SetUp() override {
         link_ = {};  // before the waiters of its processes
         if (fakes::has_real_verbs()) GTEST_SKIP() << "faults are injected into the fake alone";
-        const MemberMaker make = [](Waiter& waiter) { return fakes::verbs_member(waiter, {}); };
+        const MemberMaker make = [this](Waiter& waiter) {
+            return fakes::verbs_member(waiter, {.queue_pairs = queue_pairs_});
+        };
         for (auto& process : processes_) {
             process = std::make_unique<Process>(make);
             process->join_group(kGroup, kSecret);
@@ -53,8 +56,15 @@ class VerbsFailoverTest : public testing::Test {
         for (const char* device : {"mlx5_0", "mlx5_1"}) set_port(device, true);
     }
 
+    int queue_pairs_ = 1;  // on each port
     std::array<std::unique_ptr<Process>, 2> processes_;
     LinkPair link_;
+};
+
+/// Two queue pairs on each port.
+class VerbsFailoverOfPairsTest : public VerbsFailoverTest {
+   protected:
+    VerbsFailoverOfPairsTest() { queue_pairs_ = 2; }
 };
 
 TEST_F(VerbsFailoverTest, BytesArriveOnceWhicheverPortFailsAndWhenever) {
@@ -80,6 +90,27 @@ TEST_F(VerbsFailoverTest, BytesArriveOnceWhicheverPortFailsAndWhenever) {
         fault.join();
         TearDown();
     }
+}
+
+TEST_F(VerbsFailoverOfPairsTest, ARequestThatIsLostWithItsQueuePairIsRepeated) {
+    std::vector<std::byte> expected;
+    const auto send = [&](std::size_t bytes) {
+        const auto piece = pattern(bytes);
+        send_all(*link_.sender, processes_[0]->waiter(), kCollectiveChannel, piece);
+        expected.insert(expected.end(), piece.begin(), piece.end());
+    };
+    {
+        fake_verbs_rule rule{};
+        rule.effect = FAKE_VERBS_STALL;
+        const fakes::FakeVerbsRule stall(rule);
+        // Each queue pair gets one. The first port's second one has the least load, so that it
+        // carries the request for the port's first one.
+        for (const std::size_t bytes : {64 * kKiB, 64 * kKiB, 1 * kKiB, 64 * kKiB}) send(bytes);
+        set_port("mlx5_0", false);
+        ASSERT_TRUE(link_.sender->look().is_ok());
+    }
+    EXPECT_TRUE(receive_exactly(*link_.receiver, processes_[1]->waiter(), kCollectiveChannel,
+                                expected.size()) == expected);
 }
 
 TEST_F(VerbsFailoverTest, TheLinkEndsWithTheReasonOnceNoPortIsLeft) {

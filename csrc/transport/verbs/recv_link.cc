@@ -59,7 +59,7 @@ Status VerbsRecvLink::refresh() {
         Status taken;
         Status polled = lane.poll([&](const WorkCompletion& completion) {
             ++received;
-            if (taken.is_ok()) taken = take(completion);
+            if (taken.is_ok()) taken = take(completion, i);
         });
         PCCL_TRY(taken);
         // The sender may have given up the lane by a message on another one.
@@ -72,8 +72,8 @@ Status VerbsRecvLink::refresh() {
     return return_credit();
 }
 
-Status VerbsRecvLink::take(const WorkCompletion& completion) {
-    if (completion.immediate == kMessageImmediate) return answer_failover();
+Status VerbsRecvLink::take(const WorkCompletion& completion, std::size_t lane) {
+    if (completion.immediate == kMessageImmediate) return answer_failover(lane);
     if (completion.immediate == kTailImmediate) return Status::ok();
     return take_piece(completion);
 }
@@ -92,12 +92,24 @@ Status VerbsRecvLink::lose_lane(std::size_t index, const Status& reason) {
     if (!lane.is_up()) return Status::ok();
     lane.set_down(std::string(reason.message()));
     PCCL_TRY(close_lane(index));
-    const std::size_t left = parts_.lanes.next_up();
-    if (left == parts_.lanes.count()) return reason;
-    // Credit that was on its way on the lane may be lost. The sender's device would try for seconds
-    // to reach the lane.
+    if (parts_.lanes.next_up() == parts_.lanes.count()) return reason;
+    // Credit that was on its way on the lane may be lost.
     PCCL_TRY(send_credit());
-    return post_write(parts_.lanes[left], {}, 0, kLaneDown + static_cast<std::uint32_t>(index));
+    return report_lost_lanes();
+}
+
+Status VerbsRecvLink::report_lost_lanes() {
+    for (std::size_t i = 0; i < parts_.lanes.count(); ++i) {
+        const std::size_t left = parts_.lanes.next_up();
+        if (left == parts_.lanes.count()) return Status::ok();
+        if (parts_.lanes[i].is_up() || is_listed_[i]) continue;
+        if (reporter_[i] && parts_.lanes[*reporter_[i]].is_up()) continue;
+        reporter_[i] = left;
+        const Status posted =
+            post_write(parts_.lanes[left], {}, 0, kLaneDown + static_cast<std::uint32_t>(i));
+        if (!posted.is_ok()) return lose_lane(left, posted);
+    }
+    return Status::ok();
 }
 
 Status VerbsRecvLink::close_lane(std::size_t index) {
@@ -113,7 +125,7 @@ Status VerbsRecvLink::close_lane(std::size_t index) {
     return taken;
 }
 
-Status VerbsRecvLink::answer_failover() {
+Status VerbsRecvLink::answer_failover(std::size_t carrier) {
     const std::byte* const mailbox = parts_.tails.data() + kMailbox;
     const auto request =
         FailoverRequest::parse({reinterpret_cast<const char*>(mailbox), kMailboxBytes});
@@ -121,20 +133,23 @@ Status VerbsRecvLink::answer_failover() {
         return malformed("a failover that cannot be");
     Lane& lost = parts_.lanes[request->lane];
     if (lost.is_up()) lost.set_down("the sender has lost it");
+    is_listed_[request->lane] = true;
     PCCL_TRY(close_lane(request->lane));
     FailoverAnswer answer{.sequence = request->sequence, .has_arrived = {}};
     for (const PostedPiece& piece : request->pieces) {
         const Arrivals& arrivals = streams_[static_cast<std::size_t>(piece.channel)].arrivals;
         answer.has_arrived.push_back(arrivals.has(piece.begin, piece.end()));
     }
-    const std::size_t index = parts_.lanes.next_up();
-    if (index == parts_.lanes.count())
+    if (parts_.lanes.next_up() == parts_.lanes.count())
         return Status::peer_lost(parts_.peer, concat(parts_.peer_name, ": no RDMA path is left"));
     PCCL_TRY(send_credit());
+    PCCL_TRY(report_lost_lanes());
+    // The sender repeats its request if this lane is lost.
+    if (!parts_.lanes[carrier].is_up()) return Status::ok();
     const std::string text = answer.serialise();
     std::byte* const source = parts_.credits.data() + kOutgoing;
     std::memcpy(source, text.data(), text.size());
-    Lane& lane = parts_.lanes[index];
+    Lane& lane = parts_.lanes[carrier];
     const ibv_sge memory{.addr = reinterpret_cast<std::uint64_t>(source),
                          .length = static_cast<std::uint32_t>(text.size()),
                          .lkey = parts_.credits.local_key(lane.device())};

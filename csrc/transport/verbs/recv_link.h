@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "csrc/base/ids.h"
@@ -56,14 +57,19 @@ class VerbsRecvLink final : public RecvLink {
     [[nodiscard]] std::size_t ring_bytes() const { return parts_.here.ring_bytes; }
     /// Takes arrivals of all streams.
     Status refresh();
-    Status take(const WorkCompletion& completion);
+    /// Takes a completion of a lane.
+    Status take(const WorkCompletion& completion, std::size_t lane);
     Status take_piece(const WorkCompletion& completion);
     /// Takes a lane out of use, and reports that to the sender. An error ends the link: no lane is
     /// left.
     Status lose_lane(std::size_t lane, const Status& reason);
     Status look_at_lanes();
-    /// Closes the lane that the sender has lost, and returns which pieces have arrived.
-    Status answer_failover();
+    /// Reports lost lanes to the sender that no lane in use has reported, unless it has sent a list
+    /// for them.
+    Status report_lost_lanes();
+    /// Closes the lane that the sender has lost, and answers which pieces have arrived, on the lane
+    /// that the request came on.
+    Status answer_failover(std::size_t carrier);
     Status post_write(Lane& lane, ibv_sge memory, std::uint64_t offset, std::uint32_t immediate);
     Status take_tail(ChannelId channel);
     /// Takes everything that has arrived on a lane, after which nothing more can.
@@ -89,6 +95,9 @@ class VerbsRecvLink final : public RecvLink {
     std::array<std::uint64_t, LinkEnd::kMostLanes>
         credited_{};                                     // of these, as reported to the sender
     std::array<bool, LinkEnd::kMostLanes> is_closed_{};  // nothing more arrives on these
+    std::array<bool, LinkEnd::kMostLanes> is_listed_{};  // the sender knows that these are lost
+    std::array<std::optional<std::size_t>, LinkEnd::kMostLanes>
+        reporter_{};  // lane on which the loss of a lane was reported
     int idle_ = 0;
     Status fault_;  // of the last lane
     TimePoint gone_{};

@@ -99,11 +99,14 @@ Status VerbsSendLink::read_credit(ChannelId channel) {
     Stream& stream = streams_[static_cast<std::size_t>(channel)];
     const std::uint64_t consumed =
         credits().consumed[static_cast<std::size_t>(channel)].load(std::memory_order_acquire);
-    if (consumed < stream.consumed || consumed > stream.published)
+    if (consumed > stream.published)
         return status_.set(Status::peer_lost(
             parts_.peer, concat(parts_.peer_name, " wrote an impossible credit for its ring")));
+    // A credit that was under way on a failed lane may come late. The receiver's answer to the
+    // failover of that lane follows a new one.
+    if (consumed <= stream.consumed) return Status::ok();
+    stream.consumed = consumed;
     // The credit took a receive request here.
-    if (std::exchange(stream.consumed, consumed) == consumed) return Status::ok();
     const Status polled = poll();
     return polled.is_ok() ? polled : fail(polled);
 }
@@ -316,6 +319,9 @@ Status VerbsSendLink::lose_lane(std::size_t index, const Status& reason) {
     for (Stream& stream : streams_)
         if (has_tails) stream.tail_end = 0;
     failovers_.push_back(std::move(failover));
+    // The lane may have carried the request for another one, whose answer then never comes.
+    LaneFailover& first = failovers_.front();
+    if (first.sequence != 0 && first.carrier == index) first.sequence = 0;
     return continue_failover();
 }
 
@@ -328,6 +334,7 @@ Status VerbsSendLink::continue_failover() {
 
 Status VerbsSendLink::send_request(LaneFailover& failover, std::size_t index) {
     failover.sequence = ++last_request_;
+    failover.carrier = index;
     const std::string text = FailoverRequest{.sequence = failover.sequence,
                                              .lane = static_cast<std::uint8_t>(failover.lane),
                                              .pieces = failover.pieces}
@@ -355,12 +362,16 @@ Status VerbsSendLink::send_request(LaneFailover& failover, std::size_t index) {
 Status VerbsSendLink::take_answer() {
     const auto answer =
         FailoverAnswer::parse({reinterpret_cast<const char*>(mailbox()), kMailboxBytes});
-    const bool fits = answer.is_ok() && !failovers_.empty() &&
-                      answer->sequence == failovers_.front().sequence &&
-                      answer->has_arrived.size() == failovers_.front().pieces.size();
-    if (!fits)
+    const bool was_requested =
+        answer.is_ok() && answer->sequence != 0 && answer->sequence <= last_request_;
+    const bool is_awaited = was_requested && !failovers_.empty() &&
+                            answer->sequence == failovers_.front().sequence;
+    const bool fits =
+        !is_awaited || answer->has_arrived.size() == failovers_.front().pieces.size();
+    if (!was_requested || !fits)
         return Status::peer_lost(
             parts_.peer, concat(parts_.peer_name, " sent an answer that was not requested"));
+    if (!is_awaited) return Status::ok();  // its request was repeated
     const LaneFailover failover = std::move(failovers_.front());
     failovers_.pop_front();
     for (std::size_t i = 0; i < failover.pieces.size(); ++i)

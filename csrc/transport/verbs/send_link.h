@@ -84,7 +84,8 @@ class VerbsSendLink final : public SendLink {
     struct LaneFailover {
         std::size_t lane = 0;
         std::vector<PostedPiece> pieces;  // uncertain
-        std::uint32_t sequence = 0;       // of the request; 0: not sent yet
+        std::uint32_t sequence = 0;       // of the request; 0: not sent, or lost with its lane
+        std::size_t carrier = 0;          // lane of the request, and of its answer
     };
     /// This link as its helper finds it.
     struct HelpedLink {
