@@ -14,7 +14,7 @@ enum class MemoryKind : std::uint8_t { kHost, kGpu };
 inline constexpr int kMemoryKinds = 2;
 
 inline constexpr std::uint16_t kMemoryVersion = 2;
-inline constexpr std::size_t kMemoryKeyBytes = 200;
+inline constexpr std::size_t kMemoryKeyBytes = 216;
 
 /// A plain value of version 2. `id` and `nonce` identify one registration: no later one, of this or
 /// another process, has both. `keys` has an entry for each transport that reaches the memory

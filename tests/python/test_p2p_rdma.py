@@ -7,14 +7,13 @@ import os
 import subprocess
 import sys
 import textwrap
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from support import fake_verbs
 
-if TYPE_CHECKING:
-    from pathlib import Path
+TESTS = Path(__file__).parents[1]
 
 BEGINNING = """
 import numpy as np
@@ -33,9 +32,10 @@ with p2p.Session("a", transports="verbs") as a, p2p.Session("b", transports="ver
 
 def run(body: str, folder: Path, **settings: str) -> None:
     script = BEGINNING + textwrap.indent(textwrap.dedent(body), "    ")
+    path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         [sys.executable, "-c", script],
-        env={**os.environ, **fake_verbs.environment(folder, **settings)},
+        env={**os.environ, "PYTHONPATH": path, **fake_verbs.environment(folder, **settings)},
         capture_output=True,
         text=True,
         timeout=120,
@@ -110,4 +110,26 @@ def test_messages_with_tags_and_plans_of_many_blocks(tmp_path: Path) -> None:
         """,
         tmp_path,
         FAKE_VERBS_DEVICES="mlx5_0,mlx5_1",
+    )
+
+
+def test_each_of_eight_devices_reaches_registered_memory(tmp_path: Path) -> None:
+    run(
+        """
+        import ctypes, os
+        from support.fake_verbs import STALL, WRITE, Rule
+        b.write(here[:1], remote[:1]).wait(20)
+        fake = ctypes.CDLL(os.environ["PCCL_IBVERBS_LIBRARY"])
+        rule = fake.fake_verbs_add_rule(ctypes.byref(Rule(effect=STALL, opcode=WRITE + 1)))
+        # The least loaded device takes each write: all have some until the first one completes.
+        parts = [slice(at, at + 4096) for at in range(0, 1 << 20, 4096)]
+        writes = [b.write(here[part], remote[part]) for part in parts]
+        assert not any(write.done() for write in writes)
+        fake.fake_verbs_remove_rule(rule)
+        for write in writes:
+            write.wait(20)
+        assert (theirs == mine).all()
+        """,
+        tmp_path,
+        FAKE_VERBS_DEVICES=",".join(f"mlx5_{number}" for number in range(8)),
     )

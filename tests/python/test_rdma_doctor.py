@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import os
 import re
@@ -20,10 +19,10 @@ import pytest
 
 from pccl.diagnostics import rdma_channel, rdma_doctor
 from support import fake_verbs
+from support.fake_verbs import WRITE, WRITE_WITH_IMMEDIATE
 
 DOCTOR = [sys.executable, "-m", "pccl", "doctor", "--rdma"]
 DOCS = Path(__file__).parents[2] / "docs/reference/rdma.md"
-WRITE, WRITE_WITH_IMMEDIATE = 0, 1  # enum ibv_wr_opcode
 RETRY_EXCEEDED = 12  # enum ibv_wc_status
 
 # Adds a rule to the fake, then runs the command.
@@ -36,32 +35,11 @@ main()
 """
 
 
-class Rule(ctypes.Structure):
-    """struct fake_verbs_rule (tests/fakes/verbs/control.h)."""
-
-    _fields_ = (
-        ("effect", ctypes.c_int),
-        ("qp", ctypes.c_uint32),
-        ("device", ctypes.c_char * 64),
-        ("port", ctypes.c_int),
-        ("opcode", ctypes.c_int),
-        ("empty", ctypes.c_int),
-        ("skip", ctypes.c_uint64),
-        ("count", ctypes.c_uint64),
-        ("status", ctypes.c_int),
-        ("vendor_err", ctypes.c_uint32),
-        ("ms", ctypes.c_uint32),
-        ("jitter_ms", ctypes.c_uint32),
-        ("seed", ctypes.c_uint64),
-        ("operations", ctypes.c_uint64),
-        ("other_qp", ctypes.c_uint32),
-        ("all_processes", ctypes.c_int),
-    )
-
-
 def failing(opcode: int, skip: int = 0) -> list[str]:
     """Return a command whose requests of that kind fail after so many."""
-    rule = Rule(effect=1, opcode=opcode + 1, skip=skip, count=1, status=RETRY_EXCEEDED)
+    rule = fake_verbs.Rule(
+        effect=fake_verbs.FAIL, opcode=opcode + 1, skip=skip, count=1, status=RETRY_EXCEEDED
+    )
     return [sys.executable, "-c", INJECT, bytes(rule).hex(), "doctor", "--rdma"]
 
 

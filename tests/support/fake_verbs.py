@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,32 @@ from pccl import _core
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+FAIL, STALL = 1, 5  # enum fake_verbs_effect (tests/fakes/verbs/control.h)
+WRITE, WRITE_WITH_IMMEDIATE = 0, 1  # enum ibv_wr_opcode
+
+
+class Rule(ctypes.Structure):
+    """struct fake_verbs_rule (tests/fakes/verbs/control.h)."""
+
+    _fields_ = (
+        ("effect", ctypes.c_int),
+        ("qp", ctypes.c_uint32),
+        ("device", ctypes.c_char * 64),
+        ("port", ctypes.c_int),
+        ("opcode", ctypes.c_int),
+        ("empty", ctypes.c_int),
+        ("skip", ctypes.c_uint64),
+        ("count", ctypes.c_uint64),
+        ("status", ctypes.c_int),
+        ("vendor_err", ctypes.c_uint32),
+        ("ms", ctypes.c_uint32),
+        ("jitter_ms", ctypes.c_uint32),
+        ("seed", ctypes.c_uint64),
+        ("operations", ctypes.c_uint64),
+        ("other_qp", ctypes.c_uint32),
+        ("all_processes", ctypes.c_int),
+    )
 
 
 def shared_object() -> Path:

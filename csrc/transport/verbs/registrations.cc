@@ -37,8 +37,7 @@ class Registrations::DeviceRegistration final : public Registration {
     Status describe(const MemoryIdentity& identity) {
         descriptor_ = descriptor_of(memory_, identity);
         RemoteKey key{.address = reinterpret_cast<std::uint64_t>(memory_.data), .devices = {}};
-        for (const MemoryRegion& region : regions_)
-            if (key.devices.size() < RemoteKey::kMostDevices) key.devices.push_back(region->rkey);
+        for (const MemoryRegion& region : regions_) key.devices.push_back(region->rkey);
         return add_remote_key(descriptor_, key);
     }
 

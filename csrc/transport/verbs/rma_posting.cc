@@ -93,11 +93,13 @@ Status VerbsPeer::describe(const VerbsRequest& request, const Lane& to, ibv_send
              .length = request.bytes,
              .lkey = local.key};
     const std::vector<std::uint32_t>& keys = request.memory->key().devices;
+    if (to.peer_device() >= keys.size())
+        return protocol_error("registered memory with fewer RDMA devices than it opened paths of");
     posted.sg_list = &piece;
     posted.num_sge = 1;
     posted.opcode = request.op == RmaOp::kRead ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
     posted.wr.rdma = {.remote_addr = request.there,
-                      .rkey = keys[std::min(to.peer_device(), keys.size() - 1)]};
+                      .rkey = keys[to.peer_device()]};
     if (request.op == RmaOp::kWrite && request.is_of_host &&
         request.bytes <= to.pair().inline_bytes())
         posted.send_flags |= IBV_SEND_INLINE;

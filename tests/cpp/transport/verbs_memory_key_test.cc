@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <vector>
+
 #include "csrc/transport/memory_descriptor.h"
+#include "csrc/transport/shm/memory_key.h"
 #include "csrc/transport/verbs/memory_key.h"
+#include "csrc/transport/verbs/port_choice.h"
 
 namespace pccl::transport::verbs {
 namespace {
@@ -26,6 +31,15 @@ TEST(VerbsMemoryKeyTest, AKeyComesBackAlsoThroughTheSerialisedDescriptor) {
     const abi::MemoryDescriptor memory = memory_with(kRemote);
     EXPECT_EQ(remote_key_of(memory).value(), kRemote);
     EXPECT_EQ(remote_key_of(parse_memory_descriptor(serialise(memory)).value()).value(), kRemote);
+}
+
+TEST(VerbsMemoryKeyTest, AKeyOfEachPortOfAProcessFitsBehindThatOfAGpuOnItsHost) {
+    abi::MemoryDescriptor memory{};
+    ASSERT_TRUE(shm::add_key(memory, {.gpu = shm::GpuKey()}).is_ok());
+    const RemoteKey key{.address = 4096,
+                        .devices = std::vector<std::uint32_t>(kMostPortsUsed, 0xffffffff)};
+    ASSERT_TRUE(add_remote_key(memory, key).is_ok());
+    EXPECT_EQ(remote_key_of(memory).value(), key);
 }
 
 TEST(VerbsMemoryKeyTest, MemoryWithoutAKeyIsUnsupported) {
@@ -59,7 +73,8 @@ TEST(VerbsMemoryKeyTest, MalformedKeysAreInvalid) {
     EXPECT_EQ(code_of(memory_with({.address = 4096, .devices = {}})), StatusCode::kInvalidArgument);
     EXPECT_EQ(code_of(memory_with({.address = ~std::uint64_t{0} - 100, .devices = {1}})),
               StatusCode::kInvalidArgument);
-    EXPECT_EQ(code_of(memory_with({.address = 4096, .devices = {1, 2, 3, 4, 5}})),
+    const std::vector<std::uint32_t> too_many(RemoteKey::kMostDevices + 1, 1);
+    EXPECT_EQ(code_of(memory_with({.address = 4096, .devices = too_many})),
               StatusCode::kInvalidArgument);
     abi::MemoryDescriptor odd{};
     odd.nonce = 1;
