@@ -200,7 +200,7 @@ void parse_rdma(Parser& parser, Config::Rdma& rdma) {
     parser.choice("PCCL_IB_GPU", kGpuWays, "use auto, dmabuf, peermem or off", rdma.gpu);
     parser.text("PCCL_IB_HCA", "=^,:_-. ",
                 "use device names such as mlx5, =mlx5_0:1,mlx5_1:1 or ^mlx5_3", rdma.hca);
-    number("PCCL_IB_GID_INDEX", -1, 1023, rdma.gid_index);
+    number("PCCL_IB_GID_INDEX", -1, 255, rdma.gid_index);
     number("PCCL_IB_TC", 0, 255, rdma.traffic_class);
     number("PCCL_IB_SL", 0, 15, rdma.service_level);
     number("PCCL_IB_TIMEOUT", 1, 31, rdma.ack_timeout);

@@ -20,7 +20,7 @@
 namespace pccl::sys::verbs {
 namespace {
 
-constexpr int kMostGids = 1024;  // of a port
+constexpr int kMostGids = 256;  // of a port: queue pairs take indices of 8 bits
 
 bool exists(const std::string& path) {
     struct stat info {};

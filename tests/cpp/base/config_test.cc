@@ -130,7 +130,7 @@ TEST(ConfigTest, ReadsTheSettingsOfRdma) {
 
 TEST(ConfigTest, SettingsOfRdmaHaveRanges) {
     for (const auto& [key, value, range] :
-         {std::tuple("PCCL_IB_GID_INDEX", "1024", "-1 to 1023"),
+         {std::tuple("PCCL_IB_GID_INDEX", "256", "-1 to 255"),
           std::tuple("PCCL_IB_TC", "256", "0 to 255"), std::tuple("PCCL_IB_SL", "16", "0 to 15"),
           std::tuple("PCCL_IB_TIMEOUT", "0", "1 to 31"),
           std::tuple("PCCL_IB_TIMEOUT", "32", "1 to 31"),
