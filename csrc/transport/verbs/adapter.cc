@@ -14,6 +14,9 @@ namespace {
 
 // Entries of one completion queue: 64 bytes each, of some 80 links.
 constexpr int kEntries = 16'384;
+// Attempts to get a key that peers have not had before.
+constexpr int kMostAttempts = 256;
+constexpr std::size_t kBlockerBytes = 64;
 
 unsigned flags_of(Access access) {
     switch (access) {
@@ -48,6 +51,7 @@ Result<std::shared_ptr<Adapter>> Adapter::open(const std::string& name, Waiter& 
                           sys::verbs::own(library.alloc_pd(context), library.dealloc_pd,
                                           concat("cannot create a protection domain of ", name)));
     adapter->port_failures_.resize(kMostPorts + 1);
+    adapter->changes_.resize(kMostPorts + 1);
     PCCL_TRY(waiter.watch(adapter->device_->event_fd()));
     adapter->is_watched_ = true;
     return adapter;
@@ -57,7 +61,43 @@ Adapter::~Adapter() {
     if (is_watched_) waiter_.unwatch(device_->event_fd());
 }
 
-Result<MemoryRegion> Adapter::add(std::span<std::byte> memory, Access access) const {
+Result<MemoryRegion> Adapter::add(std::span<std::byte> memory, Access access) {
+    return with_new_key(access, [&] { return register_once(memory, access); });
+}
+
+Result<MemoryRegion> Adapter::add_dmabuf(std::span<std::byte> memory, int file,
+                                         std::uint64_t offset, Access access) {
+    return with_new_key(access, [&] { return register_dmabuf_once(memory, file, offset, access); });
+}
+
+Result<MemoryRegion> Adapter::with_new_key(
+    Access access, const std::function<Result<MemoryRegion>()>& register_memory) {
+    for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+        PCCL_ASSIGN_OR_RETURN(MemoryRegion region, register_memory());
+        if (access == Access::kLocal) return region;
+        {
+            const std::lock_guard lock(keys_mutex_);
+            if (published_.insert(region->rkey).second) return region;
+        }
+        region = {};
+        PCCL_TRY(block_key());
+    }
+    return Status::resource_exhausted(
+        concat("the RDMA device ", name(),
+               " has no key left that peers have not had before; restart the process"));
+}
+
+Status Adapter::block_key() {
+    const std::lock_guard lock(keys_mutex_);
+    if (blocker_.memory().empty()) {
+        PCCL_ASSIGN_OR_RETURN(blocker_, Mapping::anonymous(kBlockerBytes));
+    }
+    PCCL_ASSIGN_OR_RETURN(MemoryRegion region, register_once(blocker_.memory(), Access::kLocal));
+    if (published_.contains(region->rkey)) blocked_.push_back(std::move(region));
+    return Status::ok();
+}
+
+Result<MemoryRegion> Adapter::register_once(std::span<std::byte> memory, Access access) const {
     const sys::verbs::Libibverbs& library = device_->verbs();
     ibv_mr* const region = library.reg_mr(domain_.get(), memory.data(), memory.size(),
                                           static_cast<int>(flags_of(access)));
@@ -65,8 +105,8 @@ Result<MemoryRegion> Adapter::add(std::span<std::byte> memory, Access access) co
     return MemoryRegion(region, library.dereg_mr);
 }
 
-Result<MemoryRegion> Adapter::add_dmabuf(std::span<std::byte> memory, int file,
-                                         std::uint64_t offset, Access access) const {
+Result<MemoryRegion> Adapter::register_dmabuf_once(std::span<std::byte> memory, int file,
+                                                   std::uint64_t offset, Access access) const {
     const sys::verbs::Libibverbs& library = device_->verbs();
     if (library.reg_dmabuf_mr == nullptr)
         return Status::unsupported(
@@ -123,8 +163,15 @@ Status Adapter::check_port(int port) {
                         failure, "); look at its cable and its switch"));
 }
 
+std::uint64_t Adapter::changes_of(int port) {
+    static_cast<void>(check());
+    const std::lock_guard lock(mutex_);
+    return changes_[static_cast<std::size_t>(port)];
+}
+
 void Adapter::note(const sys::verbs::AsyncEvent& event) {
     const auto port = static_cast<std::size_t>(event.port);
+    ++changes_[port];
     if (is_fatal(event.type)) {
         failure_ = event.text;
     } else if (event.type == IBV_EVENT_PORT_ERR) {

@@ -222,8 +222,10 @@ class VerbsDoctor final : public RdmaDoctor {
         if (!judged_->gid.is_ok())
             return judged_->gid.with_message(concat(judged_->name(), ": ", judged_->gid.message()));
         PCCL_ASSIGN_OR_RETURN(auto adapter, Adapter::open(judged_->device, *waiter_));
-        port_ = std::make_shared<Port>(
-            Port{std::move(adapter), judged_->info, judged_->chosen.entry, judged_->chosen.reason});
+        port_ = std::make_shared<Port>(Port{.adapter = std::move(adapter),
+                                            .info = judged_->info,
+                                            .gid = judged_->chosen.entry,
+                                            .reason = judged_->chosen.reason});
         return concat("index ", port_->gid.index, " of ", port_->info.gids.size(), ", ",
                       port_->gid.address(), " (", port_->reason, ")");
     }

@@ -10,8 +10,8 @@
 //   3. The sender sends the other pieces on other lanes.
 //
 // Both messages are RDMA writes into a mailbox in the page of the other end (link_pages.h), with an
-// immediate, on one lane that works. If that lane fails, too, the sender repeats its request, with a
-// new sequence number, on another one: the receiver answers any number of times.
+// immediate, on one lane that works. If that lane fails, too, the sender repeats its request, with
+// a new sequence number, on another one: the receiver answers any number of times.
 //
 // A receiver that finds a lane broken reports it to the sender, whose device would try again for
 // seconds. It repeats the report with each further lane that is lost, since that one may have

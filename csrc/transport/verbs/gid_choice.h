@@ -5,6 +5,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include <pccl/status.h>
 #include "csrc/sys/socket/interfaces.h"
@@ -15,6 +16,12 @@ namespace pccl::transport::verbs {
 struct GidChoice {
     sys::verbs::GidEntry entry;
     std::string reason;  // "RoCE v2, of 10.0.0.0/24"
+};
+
+/// What decides about the GID of each port of a process.
+struct GidWishes {
+    std::vector<sys::Interface> interfaces{};
+    int index = -1;
 };
 
 /// Chooses a GID of a port. On Ethernet: RoCE v2 before v1; then an address in the subnet of one of

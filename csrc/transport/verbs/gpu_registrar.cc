@@ -11,7 +11,7 @@
 namespace pccl::transport::verbs {
 namespace {
 
-Result<MemoryRegion> register_dmabuf(const Adapter& adapter, const Memory& memory) {
+Result<MemoryRegion> register_dmabuf(Adapter& adapter, const Memory& memory) {
     PCCL_ASSIGN_OR_RETURN(sys::cuda::Driver* const driver, gpu_driver());
     const sys::cuda::OnDevice on(*driver, memory.device);
     PCCL_TRY(on.status());
@@ -23,7 +23,7 @@ Result<MemoryRegion> register_dmabuf(const Adapter& adapter, const Memory& memor
                               Access::kPeer);
 }
 
-Result<MemoryRegion> register_address(const Adapter& adapter, const Memory& memory) {
+Result<MemoryRegion> register_address(Adapter& adapter, const Memory& memory) {
     auto region = adapter.add({memory.data, memory.bytes}, Access::kPeer);
     if (region.is_ok() || sys::Sysfs().has_peer_memory()) return region;
     return region.status().with_message(
@@ -32,12 +32,12 @@ Result<MemoryRegion> register_address(const Adapter& adapter, const Memory& memo
 
 }  // namespace
 
-Result<MemoryRegion> register_gpu_memory(const Adapter& adapter, GpuWay way, const Memory& memory) {
+Result<MemoryRegion> register_gpu_memory(Adapter& adapter, GpuWay way, const Memory& memory) {
     return way == GpuWay::kDmaBuf ? register_dmabuf(adapter, memory)
                                   : register_address(adapter, memory);
 }
 
-Result<MemoryRegion> GpuRegistrar::add(const Adapter& adapter, const Memory& memory) {
+Result<MemoryRegion> GpuRegistrar::add(Adapter& adapter, const Memory& memory) {
     std::string reasons;
     for (const GpuWay way : ways_) {
         auto region = register_gpu_memory(adapter, way, memory);

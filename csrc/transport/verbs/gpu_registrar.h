@@ -23,7 +23,7 @@ class GpuRegistrar {
 
     /// Registers a memory of a GPU by the first way that works. kUnsupported, with the reason of
     /// each way, where none does. The log has each way of a device once, and each reason.
-    Result<MemoryRegion> add(const Adapter& adapter, const Memory& memory);
+    Result<MemoryRegion> add(Adapter& adapter, const Memory& memory);
 
    private:
     void show_once(const Adapter& adapter, GpuWay way, const Status& status);
@@ -34,7 +34,7 @@ class GpuRegistrar {
 };
 
 /// Registers a memory of a GPU by one way. The error has the reason.
-[[nodiscard]] Result<MemoryRegion> register_gpu_memory(const Adapter& adapter, GpuWay way,
+[[nodiscard]] Result<MemoryRegion> register_gpu_memory(Adapter& adapter, GpuWay way,
                                                        const Memory& memory);
 
 }  // namespace pccl::transport::verbs

@@ -50,7 +50,7 @@ std::string describe_gpu_access(const std::string& device) {
     return first_way([&](GpuWay way) { return check_kernel(device, way); });
 }
 
-std::string try_gpu_access(const Adapter& adapter) {
+std::string try_gpu_access(Adapter& adapter) {
     constexpr int kFirst = 0;
     const auto driver = sys::cuda::process_driver();
     if (!driver.is_ok())

@@ -19,6 +19,6 @@ namespace pccl::transport::verbs {
 [[nodiscard]] std::string describe_gpu_access(const std::string& device);
 /// Returns the same after a registration of memory of the first GPU; where this process has no GPU,
 /// what describe_gpu_access() returns.
-[[nodiscard]] std::string try_gpu_access(const Adapter& adapter);
+[[nodiscard]] std::string try_gpu_access(Adapter& adapter);
 
 }  // namespace pccl::transport::verbs

@@ -12,7 +12,8 @@
 namespace pccl::transport::verbs {
 
 struct RemoteKey {
-    static constexpr std::size_t kMostDevices = 8;  // of a process: each port of port_choice.h may have one
+    static constexpr std::size_t kMostDevices =
+        8;  // of a process: each port of port_choice.h may have one
 
     std::uint64_t address = 0;           // of the first byte, in the owner's process
     std::vector<std::uint32_t> devices;  // rkey of each device of the owner, in its order

@@ -8,6 +8,7 @@
 
 #include "csrc/sys/verbs/device_info.h"
 #include "csrc/transport/verbs/adapter.h"
+#include "csrc/transport/verbs/gid_choice.h"
 
 namespace pccl::transport::verbs {
 
@@ -17,6 +18,7 @@ struct Port {
     sys::verbs::GidEntry gid;  // used where the link layer is Ethernet, or the peer has another
                                // subnet
     std::string reason;        // why that GID: "RoCE v2, IPv4"
+    GidWishes wishes{};        // by which it was chosen
 
     [[nodiscard]] bool is_iwarp() const { return adapter->device().info().is_iwarp; }
     /// Returns "mlx5_0:1".
@@ -24,5 +26,9 @@ struct Port {
         return adapter->name() + ":" + std::to_string(info.number);
     }
 };
+
+/// Returns the port as it is now, if events may have changed it since it was chosen: with its
+/// present GID, LID and MTU. A port without a GID that fits stays as it was.
+[[nodiscard]] std::shared_ptr<Port> renewed(std::shared_ptr<Port> port);
 
 }  // namespace pccl::transport::verbs

@@ -94,7 +94,12 @@ Result<std::vector<std::shared_ptr<Port>>> choose_ports(const PortWishes& wishes
         }
         if (fits.is_ok())
             chosen.push_back(std::make_shared<Port>(
-                Port{adapter, port.info, port.chosen.entry, port.chosen.reason}));
+                Port{.adapter = adapter,
+                     .info = port.info,
+                     .gid = port.chosen.entry,
+                     .reason = port.chosen.reason,
+                     .wishes = {{wishes.interfaces.begin(), wishes.interfaces.end()},
+                                wishes.gid_index}}));
         else
             reasons += concat("; ", port.name(), ": ", fits.message());
     }

@@ -66,7 +66,7 @@ std::string advice(const char* step, int error) {
 
 Result<std::unique_ptr<QueuePair>> QueuePair::create(std::shared_ptr<Port> port,
                                                      const QueueDepths& depths) {
-    std::unique_ptr<QueuePair> pair(new QueuePair(std::move(port), depths));
+    std::unique_ptr<QueuePair> pair(new QueuePair(renewed(std::move(port)), depths));
     PCCL_TRY(pair->create_pair());
     PCCL_TRY(pair->initialise());
     return pair;

@@ -10,9 +10,6 @@
 namespace pccl::transport::verbs {
 namespace {
 
-// Registrations that are put aside while the device hands out keys that were published before.
-constexpr std::size_t kMostAside = 256;
-
 LocalPiece piece_of(const MemoryRegion& region, std::size_t bytes) {
     return {.key = region->lkey, .remote_key = region->rkey, .bytes = bytes};
 }
@@ -51,9 +48,7 @@ class Registrations::DeviceRegistration final : public Registration {
 
 Registrations::Registrations(std::vector<std::shared_ptr<Adapter>> adapters,
                              std::vector<GpuWay> gpu_ways)
-    : adapters_(std::move(adapters)),
-      gpu_registrar_(std::move(gpu_ways)),
-      published_(adapters_.size()) {}
+    : adapters_(std::move(adapters)), gpu_registrar_(std::move(gpu_ways)) {}
 
 Registrations::~Registrations() = default;
 
@@ -82,7 +77,7 @@ Result<std::unique_ptr<Registration>> Registrations::add(const Memory& memory,
     std::vector<MemoryRegion> regions;
     RegisteredRange range{.bytes = memory.bytes, .pieces = {}};
     for (std::size_t device = 0; device < adapters_.size(); ++device) {
-        PCCL_ASSIGN_OR_RETURN(MemoryRegion region, register_anew(device, memory));
+        PCCL_ASSIGN_OR_RETURN(MemoryRegion region, register_with(device, memory));
         range.pieces.push_back(piece_of(region, memory.bytes));
         regions.push_back(std::move(region));
     }
@@ -94,21 +89,11 @@ Result<std::unique_ptr<Registration>> Registrations::add(const Memory& memory,
     return std::unique_ptr<Registration>(std::move(registration));
 }
 
-Result<MemoryRegion> Registrations::register_anew(std::size_t device, const Memory& memory) {
-    const Adapter& adapter = *adapters_[device];
-    const bool is_of_gpu = memory.kind == abi::MemoryKind::kGpu;
-    std::vector<MemoryRegion> aside;
-    while (aside.size() < kMostAside) {
-        PCCL_ASSIGN_OR_RETURN(MemoryRegion region,
-                              is_of_gpu ? gpu_registrar_.add(adapter, memory)
-                                        : adapter.add({memory.data, memory.bytes}, Access::kPeer));
-        const std::lock_guard lock(mutex_);
-        if (published_[device].insert(region->rkey).second) return region;
-        aside.push_back(std::move(region));
-    }
-    return Status::resource_exhausted(
-        concat("the RDMA device ", adapter.name(),
-               " has no key left that peers have not had before; restart the process"));
+Result<MemoryRegion> Registrations::register_with(std::size_t device, const Memory& memory) {
+    Adapter& adapter = *adapters_[device];
+    return memory.kind == abi::MemoryKind::kGpu
+               ? gpu_registrar_.add(adapter, memory)
+               : adapter.add({memory.data, memory.bytes}, Access::kPeer);
 }
 
 void Registrations::insert(const Memory& memory, RegisteredRange range) {

@@ -6,8 +6,7 @@
 // for later, so memory that was freed and mapped anew is never reached through an old one, and a
 // peer's access ends at that moment. (A cache of registrations by pages, as NCCL has it, would need
 // to see each unmapping, and would let peers reach the neighbours of a memory in its first and last
-// page.) Devices use the keys of ended registrations again. A new registration therefore takes no
-// key that this process has published before.
+// page.) No new one has a key that peers have had before (adapter.h).
 #pragma once
 
 #include <cstddef>
@@ -16,7 +15,6 @@
 #include <memory>
 #include <mutex>
 #include <span>
-#include <unordered_set>
 #include <vector>
 
 #include <pccl/status.h>
@@ -60,8 +58,8 @@ class Registrations : public std::enable_shared_from_this<Registrations> {
         std::size_t bytes = 0;
         std::vector<LocalPiece> pieces;  // the whole range, by device
     };
-    /// Registers with one device, under a key that is new.
-    Result<MemoryRegion> register_anew(std::size_t device, const Memory& memory);
+    /// Registers with one device.
+    Result<MemoryRegion> register_with(std::size_t device, const Memory& memory);
     void insert(const Memory& memory, RegisteredRange range);
     void erase(const std::byte* data, const DeviceRegistration* owner);
 
@@ -71,8 +69,7 @@ class Registrations : public std::enable_shared_from_this<Registrations> {
     Mapping scratch_;  // set by the first scratch(), guarded by scratch_mutex_; and its regions
     std::vector<MemoryRegion> scratch_regions_;
     mutable std::mutex mutex_;
-    std::multimap<const std::byte*, RegisteredRange> ranges_;   // guarded by mutex_
-    std::vector<std::unordered_set<std::uint32_t>> published_;  // by device; so is this
+    std::multimap<const std::byte*, RegisteredRange> ranges_;  // guarded by mutex_
 };
 
 }  // namespace pccl::transport::verbs

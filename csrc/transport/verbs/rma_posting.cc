@@ -98,8 +98,7 @@ Status VerbsPeer::describe(const VerbsRequest& request, const Lane& to, ibv_send
     posted.sg_list = &piece;
     posted.num_sge = 1;
     posted.opcode = request.op == RmaOp::kRead ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
-    posted.wr.rdma = {.remote_addr = request.there,
-                      .rkey = keys[to.peer_device()]};
+    posted.wr.rdma = {.remote_addr = request.there, .rkey = keys[to.peer_device()]};
     if (request.op == RmaOp::kWrite && request.is_of_host &&
         request.bytes <= to.pair().inline_bytes())
         posted.send_flags |= IBV_SEND_INLINE;

@@ -364,10 +364,9 @@ Status VerbsSendLink::take_answer() {
         FailoverAnswer::parse({reinterpret_cast<const char*>(mailbox()), kMailboxBytes});
     const bool was_requested =
         answer.is_ok() && answer->sequence != 0 && answer->sequence <= last_request_;
-    const bool is_awaited = was_requested && !failovers_.empty() &&
-                            answer->sequence == failovers_.front().sequence;
-    const bool fits =
-        !is_awaited || answer->has_arrived.size() == failovers_.front().pieces.size();
+    const bool is_awaited =
+        was_requested && !failovers_.empty() && answer->sequence == failovers_.front().sequence;
+    const bool fits = !is_awaited || answer->has_arrived.size() == failovers_.front().pieces.size();
     if (!was_requested || !fits)
         return Status::peer_lost(
             parts_.peer, concat(parts_.peer_name, " sent an answer that was not requested"));

@@ -230,6 +230,19 @@ TEST(VerbsFaultsTest, AnIdleLinkNamesThePortThatIsDown) {
     EXPECT_EQ(look(pair.in()).peer(), 0);
 }
 
+TEST(VerbsFaultsTest, NewLinksUseThePresentGidOfAPort) {
+    VerbsStreamPair pair;
+    const auto set_address = [](std::uint32_t ipv4) {
+        ASSERT_EQ(PCCL_FAKE_VERBS(change_gid)("mlx5_0", 1, ipv4), 0);
+    };
+    set_address(0x0a4d0909);
+    const ScopeExit restore([&] { set_address(0x0a4d0001); });
+    auto stream = try_stream(pair.sender, pair.receiver);
+    ASSERT_TRUE(stream.is_ok()) << stream.status().to_string();
+    pair.stream = std::move(*stream);
+    EXPECT_EQ(pair.exchange(numbered(100)), numbered(100));
+}
+
 TEST(VerbsFaultsTest, AFailedDeviceIsTheErrorOfItsLinks) {
     {
         VerbsStreamPair pair;

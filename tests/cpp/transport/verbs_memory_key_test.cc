@@ -35,7 +35,9 @@ TEST(VerbsMemoryKeyTest, AKeyComesBackAlsoThroughTheSerialisedDescriptor) {
 
 TEST(VerbsMemoryKeyTest, AKeyOfEachPortOfAProcessFitsBehindThatOfAGpuOnItsHost) {
     abi::MemoryDescriptor memory{};
-    ASSERT_TRUE(shm::add_key(memory, {.gpu = shm::GpuKey()}).is_ok());
+    shm::MemoryKey of_gpu;
+    of_gpu.gpu.emplace();
+    ASSERT_TRUE(shm::add_key(memory, of_gpu).is_ok());
     const RemoteKey key{.address = 4096,
                         .devices = std::vector<std::uint32_t>(kMostPortsUsed, 0xffffffff)};
     ASSERT_TRUE(add_remote_key(memory, key).is_ok());
