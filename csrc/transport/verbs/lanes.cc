@@ -28,6 +28,26 @@ PeerRange LinkMemory::range() const {
     return range;
 }
 
+namespace {
+
+/// Returns the ports whose devices have not failed; the error of the last one if there is none.
+Result<std::vector<std::shared_ptr<Port>>> working_ports(
+    std::span<const std::shared_ptr<Port>> ports) {
+    std::vector<std::shared_ptr<Port>> working;
+    Status failure;
+    for (const std::shared_ptr<Port>& port : ports) {
+        const Status state = port->adapter->check();
+        if (state.is_ok())
+            working.push_back(port);
+        else
+            failure = state;
+    }
+    if (working.empty()) PCCL_TRY(failure);
+    return working;
+}
+
+}  // namespace
+
 void Lane::prepare(ibv_send_wr& request, bool is_signalled) {
     request.wr_id = ++posted_;
     for (int i = 0; i < request.num_sge; ++i) unmarked_ += request.sg_list[i].length;
@@ -96,9 +116,10 @@ void Lane::complete(std::uint64_t id) {
 
 Result<Lanes> Lanes::create(std::span<const std::shared_ptr<Port>> ports, int each,
                             const QueueDepths& depths) {
+    PCCL_ASSIGN_OR_RETURN(const auto working, working_ports(ports));
     Lanes lanes;
     for (int i = 0; i < each; ++i) {
-        for (const std::shared_ptr<Port>& port : ports) {
+        for (const std::shared_ptr<Port>& port : working) {
             if (lanes.count() == LinkEnd::kMostLanes) break;
             PCCL_ASSIGN_OR_RETURN(auto pair, QueuePair::create(port, depths));
             auto known = std::ranges::find(lanes.adapters_, port->adapter);

@@ -118,7 +118,8 @@ class Lanes {
     /// Idle polls between two calls of check(), which makes system calls.
     static constexpr int kFreeLooks = 64;
 
-    /// Creates `each` queue pairs on each port, at most LinkEnd::kMostLanes together.
+    /// Creates `each` queue pairs on each port whose device has not failed, at most
+    /// LinkEnd::kMostLanes together.
     static Result<Lanes> create(std::span<const std::shared_ptr<Port>> ports, int each,
                                 const QueueDepths& depths);
 

@@ -11,7 +11,15 @@ namespace pccl::transport::verbs {
 namespace {
 
 LocalPiece piece_of(const MemoryRegion& region, std::size_t bytes) {
+    if (!region) return {.bytes = bytes};
     return {.key = region->lkey, .remote_key = region->rkey, .bytes = bytes};
+}
+
+/// Returns no region instead of the error of a device that has failed: it has no queue pairs,
+/// either.
+Result<MemoryRegion> unless_failed(Result<MemoryRegion> region, Adapter& adapter) {
+    if (region.is_ok() || adapter.check().is_ok()) return region;
+    return MemoryRegion();
 }
 
 }  // namespace
@@ -34,7 +42,8 @@ class Registrations::DeviceRegistration final : public Registration {
     Status describe(const MemoryIdentity& identity) {
         descriptor_ = descriptor_of(memory_, identity);
         RemoteKey key{.address = reinterpret_cast<std::uint64_t>(memory_.data), .devices = {}};
-        for (const MemoryRegion& region : regions_) key.devices.push_back(region->rkey);
+        for (const MemoryRegion& region : regions_)
+            key.devices.push_back(region ? region->rkey : 0);
         return add_remote_key(descriptor_, key);
     }
 
@@ -60,7 +69,9 @@ Result<std::byte*> Registrations::scratch() {
     RegisteredRange range{.bytes = kBytes, .pieces = {}};
     std::vector<MemoryRegion> regions;
     for (const std::shared_ptr<Adapter>& adapter : adapters_) {
-        PCCL_ASSIGN_OR_RETURN(MemoryRegion region, adapter->add(mapping.memory(), Access::kLocal));
+        PCCL_ASSIGN_OR_RETURN(
+            MemoryRegion region,
+            unless_failed(adapter->add(mapping.memory(), Access::kLocal), *adapter));
         range.pieces.push_back(piece_of(region, kBytes));
         regions.push_back(std::move(region));
     }
@@ -77,10 +88,13 @@ Result<std::unique_ptr<Registration>> Registrations::add(const Memory& memory,
     std::vector<MemoryRegion> regions;
     RegisteredRange range{.bytes = memory.bytes, .pieces = {}};
     for (std::size_t device = 0; device < adapters_.size(); ++device) {
-        PCCL_ASSIGN_OR_RETURN(MemoryRegion region, register_with(device, memory));
+        PCCL_ASSIGN_OR_RETURN(MemoryRegion region,
+                              unless_failed(register_with(device, memory), *adapters_[device]));
         range.pieces.push_back(piece_of(region, memory.bytes));
         regions.push_back(std::move(region));
     }
+    if (std::ranges::none_of(regions, [](const MemoryRegion& region) { return bool{region}; }))
+        return adapters_.front()->check();
     auto registration =
         std::make_unique<DeviceRegistration>(memory, shared_from_this(), std::move(regions));
     range.owner = registration.get();

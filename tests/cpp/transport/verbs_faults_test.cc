@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <infiniband/verbs.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <string>
@@ -241,6 +242,28 @@ TEST(VerbsFaultsTest, NewLinksUseThePresentGidOfAPort) {
     ASSERT_TRUE(stream.is_ok()) << stream.status().to_string();
     pair.stream = std::move(*stream);
     EXPECT_EQ(pair.exchange(numbered(100)), numbered(100));
+}
+
+TEST(VerbsFaultsTest, NewLinksAndRegistrationsGoWithoutAFailedDevice) {
+    VerbsRmaPair pair({.hca = "=mlx5_0,mlx5_1"});
+    ASSERT_EQ(PCCL_FAKE_VERBS(device_fatal)("mlx5_0"), 0);
+    const VerbsMemoryOf local(*pair.here, 64);
+    const VerbsMemoryOf remote(*pair.there, 64);
+    const Status written =
+        pair.complete(RmaOp::kWrite, {.local = local.registration.get(),
+                                      .remote = &remote.registration->descriptor(),
+                                      .bytes = 64});
+    EXPECT_TRUE(written.is_ok()) << written.to_string();
+    const auto stream = try_stream(pair.initiator, pair.target);
+    EXPECT_TRUE(stream.is_ok()) << stream.status().to_string();
+}
+
+TEST(VerbsFaultsTest, MemoryIsRegisteredNoMoreOnceAllDevicesHaveFailed) {
+    VerbsRmaPair pair;
+    ASSERT_EQ(PCCL_FAKE_VERBS(device_fatal)("mlx5_0"), 0);
+    std::array<std::byte, 64> memory{};
+    const Status refused = pair.here->add({.data = memory.data(), .bytes = memory.size()}).status();
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("the RDMA device mlx5_0 of this host"));
 }
 
 TEST(VerbsFaultsTest, AFailedDeviceIsTheErrorOfItsLinks) {
