@@ -95,7 +95,7 @@ class VerbsRecvLink final : public RecvLink {
     std::array<std::uint64_t, LinkEnd::kMostLanes>
         credited_{};                                     // of these, as reported to the sender
     std::array<bool, LinkEnd::kMostLanes> is_closed_{};  // nothing more arrives on these
-    std::array<bool, LinkEnd::kMostLanes> is_listed_{};  // the sender knows that these are lost
+    std::array<bool, LinkEnd::kMostLanes> is_listed_{};  // the sender has sent a list for these
     std::array<std::optional<std::size_t>, LinkEnd::kMostLanes>
         reporter_{};  // lane on which the loss of a lane was reported
     int idle_ = 0;
