@@ -2,19 +2,15 @@
 #include "csrc/comm/links/strands.h"
 
 #include <algorithm>
-#include <atomic>
 
 #include "csrc/base/assert.h"
 #include "csrc/collective/collective.h"
 #include "csrc/sys/cpu/helper_pool.h"
-#include "csrc/sys/cpu/relax.h"
+#include "csrc/sys/cpu/shift.h"
 
 namespace pccl::comm {
 namespace {
 
-// Threads look for more so long after the last progress of any of them: longer than a peer takes to
-// refill a socket's buffer, and shorter than a futex's wake-up costs.
-constexpr Duration kIdleTimeout = std::chrono::microseconds(50);
 // The caller must look at its deadline and for signals now and then.
 constexpr Duration kLongestShift = std::chrono::milliseconds(10);
 
@@ -29,18 +25,6 @@ transport::RecvLink* Strands::SharedLinks::receive_link(const schedule::PeerPort
     const std::lock_guard lock(mutex_);
     return links_.receive_link(from);
 }
-
-struct Strands::Shift {
-    const TimePoint end = system_clock().now() + kLongestShift;
-    std::atomic<TimePoint> last_move{system_clock().now()};
-    std::atomic<std::size_t> workers{0};  // that have begun
-    std::atomic<bool> is_over{false};
-    std::atomic<bool> has_moved{false};
-
-    [[nodiscard]] bool is_past(TimePoint now) const {
-        return now > end || now > last_move.load() + kIdleTimeout;
-    }
-};
 
 void Strands::use_helpers(int helpers, const sys::CoreSet& cores) {
     cores_ = cores;
@@ -85,15 +69,16 @@ Status Strands::progress_all(bool& moved) {
 }
 
 Status Strands::progress_with(int helpers, bool& moved) {
-    Shift shift;
+    sys::Shift shift(kLongestShift);
     for (std::size_t i = 0; i < used_; ++i) strands_[i]->failure = Status::ok();
     sys::HelperPool::of_process().run(helpers, cores_, [&](int) { work(shift); });
-    moved |= shift.has_moved.load();
+    moved |= shift.has_moved();
     for (std::size_t i = 0; i < used_; ++i) PCCL_TRY(strands_[i]->failure);
     return Status::ok();
 }
 
-Strands::Moves Strands::progress_share(Shift& shift, std::size_t number, std::size_t workers) {
+Strands::Moves Strands::progress_share(sys::Shift& shift, std::size_t number) {
+    const std::size_t workers = shift.workers();
     Moves moves;
     for (std::size_t i = number % used_; i < used_; i += workers) {
         Strand& strand = *strands_[i];
@@ -101,27 +86,19 @@ Strands::Moves Strands::progress_share(Shift& shift, std::size_t number, std::si
         if (!lock) continue;
         if (!strand.is_done && strand.failure.is_ok())
             strand.failure = progress_strand(strand, moves.moved);
-        if (!strand.failure.is_ok()) shift.is_over = true;
+        if (!strand.failure.is_ok()) shift.end();
         moves.is_any_left |= !strand.is_done;
     }
     return moves;
 }
 
-void Strands::work(Shift& shift) {
-    const std::size_t number = shift.workers.fetch_add(1);
-    while (!shift.is_over) {
-        // Each worker has every n-th strand; a late one takes its strands over from others.
-        const Moves moves = progress_share(shift, number, shift.workers);
-        const TimePoint now = system_clock().now();
-        if (moves.moved) {
-            shift.has_moved = true;
-            shift.last_move = now;
-        } else if (!moves.is_any_left || shift.is_past(now)) {
-            return;
-        } else {
-            relax();
-        }
-    }
+void Strands::work(sys::Shift& shift) {
+    const std::size_t number = shift.join();
+    // Each worker has every n-th strand; a late one takes its strands over from others.
+    Moves moves;
+    do {
+        moves = progress_share(shift, number);
+    } while (shift.goes_on(moves.moved, moves.is_any_left));
 }
 
 bool Strands::are_all_done() const {

@@ -16,6 +16,7 @@
 #include "csrc/comm/links/link_executor.h"
 #include "csrc/sys/cpu/helper_count.h"
 #include "csrc/sys/cpu/helper_pool.h"
+#include "csrc/sys/cpu/shift.h"
 
 namespace pccl::comm {
 
@@ -58,9 +59,6 @@ class Strands {
         bool is_done = false;
         Status failure{};
     };
-    /// State of the threads that progress the strands at one time.
-    struct Shift;
-
     /// Result of one round over the strands of a thread.
     struct Moves {
         bool moved = false;
@@ -72,9 +70,9 @@ class Strands {
     Status progress_with(int helpers, bool& moved);
     /// Progresses a thread's share of the strands, until no thread has found anything to do for a
     /// while.
-    void work(Shift& shift);
-    /// Progresses the strands of one of `workers`.
-    Moves progress_share(Shift& shift, std::size_t number, std::size_t workers);
+    void work(sys::Shift& shift);
+    /// Progresses the strands of the worker of that number.
+    Moves progress_share(sys::Shift& shift, std::size_t number);
     [[nodiscard]] bool are_all_done() const;
 
     SharedLinks links_;
