@@ -53,7 +53,8 @@ Result<std::unique_ptr<Registration>> RmaRegistry::add(const Memory& memory,
 
 Result<RmaRegistry::RegistryRecord*> RmaRegistry::find(const RmaRange& range) {
     const auto found = entries_.find(range.registration.id);
-    if (found == entries_.end() || found->second.nonce != range.registration.nonce)
+    if (found == entries_.end() || found->second.nonce != range.registration.nonce ||
+        found->second.is_ending)
         return Status::unavailable("the peer has ended the registration of this memory");
     const std::size_t size = found->second.memory.size();
     if (!range.blocks.is_within(size))
@@ -64,10 +65,21 @@ Result<RmaRegistry::RegistryRecord*> RmaRegistry::find(const RmaRange& range) {
 }
 
 Status RmaRegistry::use(const RmaRange& range, const std::function<void(MutableBytes)>& use) {
-    const std::lock_guard lock(mutex_);
-    PCCL_ASSIGN_OR_RETURN(const RegistryRecord* const entry, find(range));
+    RegistryRecord* entry = nullptr;
+    {
+        const std::lock_guard lock(mutex_);
+        PCCL_ASSIGN_OR_RETURN(entry, find(range));
+        ++entry->uses;
+    }
     use(entry->memory);
+    end_use(*entry);
     return Status::ok();
+}
+
+void RmaRegistry::end_use(RegistryRecord& entry) {
+    const std::lock_guard lock(mutex_);
+    // Under the lock: the end of the registration deletes the entry.
+    if (--entry.uses == 0 && entry.is_ending) unused_.notify_all();
 }
 
 Result<int> RmaRegistry::find_device(const RmaRange& range) {
@@ -90,9 +102,12 @@ Result<std::shared_ptr<GpuEvent>> RmaRegistry::copy(const RmaRange& range,
 MutableBytes RmaRegistry::end(const MemoryIdentity& identity) {
     RegistryRecord ended;
     {
-        const std::lock_guard lock(mutex_);
+        std::unique_lock lock(mutex_);
         const auto found = entries_.find(identity.id);
-        if (found == entries_.end() || found->second.nonce != identity.nonce) return {};
+        if (found == entries_.end() || found->second.nonce != identity.nonce ||
+            std::exchange(found->second.is_ending, true))
+            return {};
+        unused_.wait(lock, [&] { return found->second.uses == 0; });
         ended = std::move(found->second);
         entries_.erase(found);
     }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -27,7 +28,8 @@ struct RmaRange {
     RmaBlocks blocks;
 };
 
-/// Registry. Thread-safe. The end of a registration waits for uses in progress, and for copies.
+/// Registry. Thread-safe: several threads use memory at the same time. The end of a registration
+/// waits for uses in progress, and for copies; no use begins meanwhile.
 class PCCL_API RmaRegistry : public std::enable_shared_from_this<RmaRegistry> {
    public:
     static std::shared_ptr<RmaRegistry> create() { return std::make_shared<RmaRegistry>(); }
@@ -36,9 +38,9 @@ class PCCL_API RmaRegistry : public std::enable_shared_from_this<RmaRegistry> {
     /// use, or memory of a GPU is not on it; kUnsupported for such memory where this process has no
     /// CUDA.
     Result<std::unique_ptr<Registration>> add(const Memory& memory, const MemoryIdentity& identity);
-    /// Runs `use` on the memory that contains the range: the registration lasts until `use`
-    /// returns. kUnavailable when there is no registration of that id and nonce, kInvalidArgument
-    /// when a block of the range is not within it.
+    /// Runs `use`, which must not block, on the memory that contains the range: the registration
+    /// lasts until `use` returns. kUnavailable when there is no registration of that id and nonce,
+    /// kInvalidArgument when a block of the range is not within it.
     Status use(const RmaRange& range, const std::function<void(MutableBytes)>& use);
     /// Returns the GPU of the range; -1: memory of the host. Errors as of use().
     [[nodiscard]] Result<int> find_device(const RmaRange& range);
@@ -61,13 +63,17 @@ class PCCL_API RmaRegistry : public std::enable_shared_from_this<RmaRegistry> {
         MutableBytes memory;
         int device = -1;
         std::vector<std::shared_ptr<GpuEvent>> copies{};  // possibly in progress
+        int uses = 0;                                     // in progress
+        bool is_ending = false;                           // peers do not reach it any more
     };
     /// Finds a registration. The caller holds mutex_.
     Result<RegistryRecord*> find(const RmaRange& range);
+    void end_use(RegistryRecord& entry);
 
     std::atomic<std::uint64_t> refusals_{0};
     std::mutex mutex_;
     std::map<std::uint64_t, RegistryRecord> entries_;
+    std::condition_variable unused_;  // after the last use of a registration that is ending
 };
 
 }  // namespace pccl::transport
