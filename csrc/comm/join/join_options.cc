@@ -9,6 +9,7 @@
 #include "csrc/base/config.h"
 #include "csrc/base/text/digest.h"
 #include "csrc/base/text/text.h"
+#include "csrc/bootstrap/core_claim.h"
 #include "csrc/bootstrap/locality.h"
 #include "csrc/capsule/capsule_file.h"
 #include "csrc/collective/algorithm_list.h"
@@ -72,11 +73,10 @@ namespace {
 
 /// Publishes the cores of this process, and its setting for threads.
 void add_cores(bootstrap::Endpoint& endpoint) {
-    endpoint.cores = bootstrap::usable_cores();
-    Digest set;
-    set.add(sys::usable_cores().to_string());
-    endpoint.core_set = set.value();
-    endpoint.tcp_threads = process_config().tcp_threads.value_or(-1);
+    const auto claim = bootstrap::CoreClaim::of_process();
+    endpoint.cores = claim.cores;
+    endpoint.core_set = claim.core_set;
+    endpoint.tcp_threads = claim.tcp_threads;
 }
 
 }  // namespace
