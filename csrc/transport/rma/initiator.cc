@@ -128,13 +128,14 @@ void RmaInitiator::add_request(RequestedPieces requested, RmaPost& post) {
     }
 }
 
-Result<bool> RmaInitiator::notify(std::span<const std::byte> notification) {
+Result<bool> RmaInitiator::notify(std::span<const std::byte> notification,
+                                  std::uint64_t failures_known) {
     PCCL_TRY(check_rma_notification(notification));
     if (notifications_sent_ == kMostRmaNotifications) return false;
     ++notifications_sent_;
     RmaFrame head = frame_of(RmaFrameKind::kNotification, 0);
     head.bytes = notification.size();
-    head.failed = posts_.reported();
+    head.failed = failures_known;
     outbox_.add_copy(head, notification);
     return true;
 }
