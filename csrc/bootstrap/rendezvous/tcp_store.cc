@@ -35,6 +35,10 @@ std::span<const std::byte> as_bytes(std::string_view text) {
     return std::as_bytes(std::span(text.data(), text.size()));
 }
 
+StoreLocation location_at(const sys::Address& address) {
+    return {.host = address.ip_text(), .port = address.port()};
+}
+
 /// Returns each address once, although a name may resolve to it several times.
 Result<std::vector<sys::Address>> addresses_of(const StoreLocation& location, Deadline deadline) {
     PCCL_ASSIGN_OR_RETURN(const auto named, sys::resolve(location.host, location.port, deadline));
@@ -130,13 +134,28 @@ Result<std::shared_ptr<TcpStore>> TcpStore::join(const StoreLocation& location, 
     return store;
 }
 
+Result<std::shared_ptr<TcpStore>> TcpStore::join_at_any(std::vector<sys::Address> addresses,
+                                                        Deadline deadline,
+                                                        const transport::Secret& secret) {
+    std::shared_ptr<TcpStore> store(new TcpStore(location_at(addresses.front()), secret),
+                                    LeaveToParent());
+    store->addresses_ = std::move(addresses);
+    PCCL_TRY(store->connect(deadline));
+    return store;
+}
+
+Result<std::vector<sys::Address>> TcpStore::candidates(Deadline deadline) const {
+    if (!addresses_.empty()) return addresses_;
+    return addresses_of(location_, deadline);
+}
+
 Status TcpStore::connect(Deadline deadline) {
     const TimePoint begun = system_clock().now();
     WaitNotice notice;
     bool is_lost = false;
     Duration pause = kFirstDialPause;
     while (true) {
-        const auto addresses = addresses_of(location_, deadline);
+        const auto addresses = candidates(deadline);
         // The network or the name service may be starting up, but most often the name is wrong.
         if (!addresses.is_ok() && !std::exchange(is_lost, true))
             log(LogLevel::kWarning, where(), ": ", addresses.status().message(), "; trying on");
@@ -159,8 +178,12 @@ Status TcpStore::connect(Deadline deadline) {
 Status TcpStore::connect_once(std::span<const sys::Address> addresses, Deadline deadline) {
     const Duration attempt = kRound / addresses.size();
     Status status;
-    for (const sys::Address& address : addresses)
-        if (status = enter(address, deadline.within(attempt)); status.is_ok()) break;
+    for (const sys::Address& address : addresses) {
+        status = enter(address, deadline.within(attempt));
+        if (!status.is_ok()) continue;
+        if (!addresses_.empty()) location_ = location_at(address);
+        break;
+    }
     return status;
 }
 

@@ -10,11 +10,13 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <pccl/store.h>
 #include "csrc/base/fork.h"
 #include "csrc/base/unique_fd.h"
 #include "csrc/bootstrap/rendezvous/store_server.h"
+#include "csrc/sys/socket/address.h"
 
 namespace pccl::bootstrap {
 
@@ -41,6 +43,10 @@ class PCCL_API TcpStore final : public Store {
     /// listens there, or the secret differs.
     static Result<std::shared_ptr<TcpStore>> join(const StoreLocation& location, Deadline deadline,
                                                   const transport::Secret& secret = kNoStoreSecret);
+    /// Joins the store at the first of these addresses that it reaches, otherwise as join().
+    static Result<std::shared_ptr<TcpStore>> join_at_any(std::vector<sys::Address> addresses,
+                                                         Deadline deadline,
+                                                         const transport::Secret& secret);
 
     Status set(const std::string& key, const std::string& value) override;
     Result<std::string> get(const std::string& key, Deadline deadline) override;
@@ -60,6 +66,7 @@ class PCCL_API TcpStore final : public Store {
     TcpStore(StoreLocation location, const transport::Secret& secret)
         : location_(std::move(location)), secret_(secret) {}
 
+    [[nodiscard]] Result<std::vector<sys::Address>> candidates(Deadline deadline) const;
     Status connect(Deadline deadline);
     Status connect_once(std::span<const sys::Address> addresses, Deadline deadline);
     Status enter(const sys::Address& address, Deadline deadline);
@@ -71,6 +78,7 @@ class PCCL_API TcpStore final : public Store {
 
     const ForkMark made_in_;
     StoreLocation location_;
+    std::vector<sys::Address> addresses_;  // empty: those of location_
     transport::Secret secret_;
     std::shared_ptr<StoreServer> server_;  // on rank 0
     UniqueFd socket_;
