@@ -14,7 +14,7 @@ import torch.distributed as dist
 from pccl._internal.arguments import require
 
 if typing.TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from pccl._torch import Options, ProcessGroupPCCL
 
@@ -25,6 +25,15 @@ def register() -> None:
     """Register the backend for CPU and CUDA tensors, once."""
     if dist.is_available() and not hasattr(dist.Backend, NAME.upper()):
         dist.Backend.register_backend(NAME, _create, extended_api=True, devices=["cpu", "cuda"])
+        untyped: typing.Any = dist
+        untyped.register_rendezvous_handler(NAME, _meet)
+
+
+def _meet(url: str, **options: typing.Any) -> Iterator[tuple[typing.Any, int, int]]:
+    """Find the ranks of ``init_method="pccl://"`` by their launcher."""
+    from pccl.torch import rendezvous
+
+    return rendezvous.meet(url, **options)
 
 
 def _create(
