@@ -9,6 +9,17 @@ find_package(GTest REQUIRED)
 add_library(fake_nvml MODULE ${PROJECT_SOURCE_DIR}/tests/fakes/nvml/fake_nvml.cc)
 target_include_directories(fake_nvml PRIVATE ${PROJECT_SOURCE_DIR})
 
+# Likewise libpmix, in the folder in which launchers have it (PMIX_PREFIX).
+add_library(fake_pmix MODULE ${PROJECT_SOURCE_DIR}/tests/fakes/pmix/fake_pmix.cc)
+target_link_libraries(fake_pmix PRIVATE pccl_flags)
+set_target_properties(
+  fake_pmix
+  PROPERTIES PREFIX "" OUTPUT_NAME libpmix
+             SUFFIX .so.2
+             CXX_VISIBILITY_PRESET default
+             LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fakes/pmix/lib
+)
+
 include(pccl_fake_verbs)
 
 # In a file of its own, as no other then differs between clones (tests/fakes/places.h).
@@ -36,6 +47,7 @@ file(
 )
 add_library(pccl_fakes STATIC ${fakes} ${places})
 target_link_libraries(pccl_fakes PUBLIC pccl_comm pccl_device PRIVATE GTest::gtest)
+add_dependencies(pccl_fakes fake_pmix)
 
 # pccl_compile_tests_quickly(<target>): GoogleTest's headers are read once, and what is compiled is code
 # that runs once: the optimiser takes longer over it than it saves.

@@ -326,16 +326,17 @@ void bind_life(extension::Class<PyCommunicator>& cls) {
 void bind_communicator(extension::Module& module) {
     extension::Class<PyCommunicator> cls(module, "Communicator");
     cls.def_init(
-        [](std::optional<Rank> rank, std::optional<int> world_size, py::object rendezvous,
+        [](std::optional<Rank> rank, std::optional<int> world_size, const py::object& rendezvous,
            Seconds timeout, std::string name, std::string transports, std::string algorithm,
            std::string gpu, const py::object& cluster) {
-            const RankAndSize place = place_in(rendezvous, rank, world_size);
-            return std::make_unique<PyCommunicator>(GroupOptions{
-                place, std::move(rendezvous), timeout, std::move(name), std::move(transports),
-                std::move(algorithm), std::move(gpu), network_for(cluster, place.world_size)});
+            Meeting meeting = meeting_of(rendezvous, rank, world_size);
+            auto network = network_for(cluster, meeting.place.world_size);
+            return std::make_unique<PyCommunicator>(
+                GroupOptions{std::move(meeting), timeout, std::move(name), std::move(transports),
+                             std::move(algorithm), std::move(gpu), std::move(network)});
         },
         py::kw_only(), arg("rank") = py::none(), arg("world_size") = py::none(),
-        arg("rendezvous") = py::none(), arg("timeout") = kDefaultTimeout, arg("name") = "world",
+        arg("rendezvous") = "auto", arg("timeout") = kDefaultTimeout, arg("name") = "world",
         arg("transports") = "", arg("algorithm") = "", arg("gpu") = "",
         arg("cluster") = py::none());
     cls.def_property_readonly("rank", [](PyCommunicator& self) { return (*self).rank(); });

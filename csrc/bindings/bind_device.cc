@@ -74,11 +74,11 @@ std::unique_ptr<PyDeviceGroup> make_group(std::optional<Rank> rank, std::optiona
     throw_unless_ok(pccl::check_algorithm_list(algorithm));
     const auto limit = in_milliseconds(positive_duration_of(timeout));
     auto made = std::make_unique<PyDeviceGroup>();
-    const RankAndSize place = place_in(rendezvous, rank, world_size);
-    made->store = store_at(rendezvous, place, name, Deadline::after(limit), StoreContent::kNone);
+    const Meeting meeting = meeting_of(rendezvous, rank, world_size);
+    made->store = store_at(meeting, name, Deadline::after(limit), StoreContent::kNone);
     const extension::ReleasedGil released;
-    auto group = device::create_interruptibly({.rank = place.rank,
-                                               .size = place.world_size,
+    auto group = device::create_interruptibly({.rank = meeting.place.rank,
+                                               .size = meeting.place.world_size,
                                                .store = made->store,
                                                .name = name,
                                                .device = device,

@@ -40,10 +40,10 @@ std::span<std::byte> payload_of(Block block, DataType type) {
 }  // namespace
 
 PyCommunicator::PyCommunicator(const GroupOptions& options)
-    : store_(store_at(options.rendezvous, options.place, options.name,
+    : store_(store_at(options.meeting, options.name,
                       Deadline::after(timeout_of_group(options.timeout)), StoreContent::kAny)) {
-    comm::CommunicatorImplOptions wanted{.rank = options.place.rank,
-                                         .size = options.place.world_size,
+    comm::CommunicatorImplOptions wanted{.rank = options.meeting.place.rank,
+                                         .size = options.meeting.place.world_size,
                                          .store = store_,
                                          .name = options.name,
                                          .timeout = timeout_of_group(options.timeout),

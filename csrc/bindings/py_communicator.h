@@ -22,9 +22,8 @@
 namespace pccl::bindings {
 
 struct GroupOptions {
-    RankAndSize place;
-    pybind11::object rendezvous;  // as for store_at()
-    double timeout = 0;           // in seconds
+    Meeting meeting;
+    double timeout = 0;  // in seconds
     std::string name;
     std::string transports;
     std::string algorithm;

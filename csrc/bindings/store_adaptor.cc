@@ -12,9 +12,11 @@
 #include <vector>
 
 #include <pccl/store.h>
+#include "csrc/base/log/log.h"
 #include "csrc/base/text/text.h"
 #include "csrc/base/threads/interruptible.h"
 #include "csrc/bindings/errors.h"
+#include "csrc/bootstrap/published_store.h"
 #include "csrc/bootstrap/rendezvous/bounded_store.h"
 #include "csrc/bootstrap/rendezvous/prefix_store.h"
 #include "csrc/extension/gil.h"
@@ -150,32 +152,49 @@ std::shared_ptr<Store> open(const std::string& url, const RankAndSize& place, De
         [&] { return run_interruptibly("pccl-store-open", extension::check_signals, attempt); });
 }
 
-bool is_environment(const py::object& rendezvous) {
-    return py::isinstance<py::str>(rendezvous) && rendezvous.cast<std::string>() == "env://";
+bool is_of_process(const py::object& rendezvous) {
+    if (!py::isinstance<py::str>(rendezvous)) return false;
+    const auto text = rendezvous.cast<std::string>();
+    return text == "env://" || text == "auto";
 }
 
-py::module_ environment() { return py::module_::import("pccl.communicator.environment"); }
+py::module_ launchers() { return py::module_::import("pccl.launchers.meeting"); }
 
-/// A process has one such store, at which its groups meet one after the other, as with torch.
-std::shared_ptr<Store> store_of_environment(const RankAndSize& place, Deadline deadline) {
-    static auto& store = *new std::shared_ptr<Store>;  // guarded by the GIL
-    if (store == nullptr) {
-        const double patience =
-            std::chrono::duration<double>(std::min<Duration>(deadline.remaining(), kLongest))
-                .count();
-        const py::object where = environment().attr("meeting_point")(patience);
-        store = py::isinstance<py::str>(where)
-                    ? open(where.cast<std::string>(), place, deadline, StoreContent::kAny)
-                    : adapt_store(where);
+/// Joins the store of this process's launcher, which Python describes by a URL, by a store object,
+/// or by the addresses and the secret of a published store.
+std::shared_ptr<Store> join_launcher(const Meeting& meeting, Deadline deadline) {
+    const double patience =
+        std::chrono::duration<double>(std::min<Duration>(deadline.remaining(), kLongest)).count();
+    const py::object where = launchers().attr("meeting_point")(meeting.rendezvous, patience);
+    if (py::isinstance<py::str>(where))
+        return open(where.cast<std::string>(), meeting.place, deadline, StoreContent::kAny);
+    if (!py::isinstance<py::tuple>(where)) return adapt_store(where);
+    const auto [addresses, secret] = where.cast<std::pair<std::vector<std::string>, std::string>>();
+    const auto attempt = [&](const Cancellation& cancellation) {
+        return bootstrap::join_published_store(addresses, secret,
+                                               deadline.unless(cancellation.is_set()));
+    };
+    return released(
+        [&] { return run_interruptibly("pccl-store-open", extension::check_signals, attempt); });
+}
+
+/// A process has one such store for each kind of rendezvous, at which its groups meet one after the
+/// other, as with torch.
+std::shared_ptr<Store> store_of_process(const Meeting& meeting, Deadline deadline) {
+    static auto& stores = *new std::map<std::string, std::shared_ptr<Store>>;  // guarded by the GIL
+    const auto kind = meeting.rendezvous.cast<std::string>();
+    if (stores[kind] == nullptr) {
+        auto joined = join_launcher(meeting, deadline);
+        stores[kind] = std::move(joined);
     }
-    return store;
+    return stores[kind];
 }
 
 /// Returns the prefix for all groups of this name, or for one of them.
-std::string part_of_environment(const std::string& group, StoreContent content) {
+std::string part_of_process(const std::string& group, StoreContent content) {
     if (content == StoreContent::kAny) return group;
     static auto& groups = *new std::map<std::string, int>;  // guarded by the GIL
-    const auto attempt = environment().attr("attempt")().cast<std::string>();
+    const auto attempt = launchers().attr("attempt")().cast<std::string>();
     return concat("once/", attempt, "/", group, "/", ++groups[group]);
 }
 
@@ -184,30 +203,30 @@ std::string part_of_environment(const std::string& group, StoreContent content) 
 std::shared_ptr<Store> adapt_store(py::object store) {
     for (const char* const method : {"set", "get", "add"})
         if (!py::hasattr(store, method))
-            throw_status(Status::invalid_argument(
-                concat("rendezvous=", py::repr(store).cast<std::string>(),
-                       " is no store; give 'tcp://host:port', 'file:///path', 'env://', or an "
-                       "object with set, get and add, such as a store of torch.distributed")));
+            throw_status(Status::invalid_argument(concat(
+                "rendezvous=", py::repr(store).cast<std::string>(),
+                " is no store; give 'auto', 'tcp://host:port', 'file:///path', 'env://', or an "
+                "object with set, get and add, such as a store of torch.distributed")));
     return std::make_shared<PythonStore>(std::move(store));
 }
 
-RankAndSize place_in(const py::object& rendezvous, std::optional<Rank> rank,
-                     std::optional<int> world_size) {
-    if (rendezvous.is_none() && !rank && !world_size) environment().attr("check_is_alone")();
-    if (!is_environment(rendezvous) || (rank && world_size))
-        return {rank.value_or(0), world_size.value_or(1)};
-    const auto place = environment().attr("place")(rank, world_size).cast<std::pair<Rank, int>>();
-    return {place.first, place.second};
+Meeting meeting_of(const py::object& rendezvous, std::optional<Rank> rank,
+                   std::optional<int> world_size) {
+    if (!rendezvous.is_none() && !py::isinstance<py::str>(rendezvous))
+        return {.place = {rank.value_or(0), world_size.value_or(1)}, .rendezvous = rendezvous};
+    const py::tuple found = launchers().attr("resolve")(rendezvous, rank, world_size);
+    log(LogLevel::kDebug, "rendezvous: ", found[3].cast<std::string>());
+    return {.place = {found[0].cast<Rank>(), found[1].cast<int>()}, .rendezvous = found[2]};
 }
 
-std::shared_ptr<Store> store_at(const py::object& rendezvous, const RankAndSize& place,
-                                const std::string& group, Deadline deadline, StoreContent content) {
-    if (rendezvous.is_none()) return nullptr;
-    if (is_environment(rendezvous))
-        return bootstrap::prefixed(store_of_environment(place, deadline),
-                                   part_of_environment(group, content));
-    if (!py::isinstance<py::str>(rendezvous)) return adapt_store(rendezvous);
-    return open(rendezvous.cast<std::string>(), place, deadline, content);
+std::shared_ptr<Store> store_at(const Meeting& meeting, const std::string& group, Deadline deadline,
+                                StoreContent content) {
+    if (meeting.rendezvous.is_none()) return nullptr;
+    if (is_of_process(meeting.rendezvous))
+        return bootstrap::prefixed(store_of_process(meeting, deadline),
+                                   part_of_process(group, content));
+    if (!py::isinstance<py::str>(meeting.rendezvous)) return adapt_store(meeting.rendezvous);
+    return open(meeting.rendezvous.cast<std::string>(), meeting.place, deadline, content);
 }
 
 }  // namespace pccl::bindings

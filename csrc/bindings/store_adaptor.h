@@ -24,18 +24,23 @@ struct RankAndSize {
     Rank rank = 0;
     int world_size = 1;
 };
-/// Completes the arguments: missing values are those of the environment if the rendezvous is
-/// "env://", and those of a single rank otherwise. Throws if all are missing although a launcher
-/// has started several processes.
-[[nodiscard]] RankAndSize place_in(const pybind11::object& rendezvous, std::optional<Rank> rank,
-                                   std::optional<int> world_size);
+/// Place of this process, and the rendezvous at which the ranks of its job meet.
+struct Meeting {
+    RankAndSize place;
+    pybind11::object rendezvous;  // for store_at()
+};
+/// Completes the arguments. Missing numbers are those of the launcher for "auto", of the
+/// environment for "env://", and of a single rank otherwise. The result contains no "auto" where
+/// the launcher is the environment, or the process is alone. Throws if all are missing and the
+/// rendezvous is None, although a launcher has started several processes.
+[[nodiscard]] Meeting meeting_of(const pybind11::object& rendezvous, std::optional<Rank> rank,
+                                 std::optional<int> world_size);
 
-/// Opens the user's rendezvous: "env://" (the store of the environment, with a prefix for groups of
-/// that name), a URL for open_store(), a store object, or None (returns null). Where the store must
-/// be empty, the prefix of "env://" also contains the group's number in this process and the
-/// attempt.
-[[nodiscard]] std::shared_ptr<Store> store_at(const pybind11::object& rendezvous,
-                                              const RankAndSize& place, const std::string& group,
+/// Opens the user's rendezvous: "auto" or "env://" (the store of the launcher or the environment,
+/// with a prefix for groups of that name), a URL for open_store(), a store object, or None (returns
+/// null). Where the store must be empty, the prefix of the former two also contains the group's
+/// number in this process and the attempt.
+[[nodiscard]] std::shared_ptr<Store> store_at(const Meeting& meeting, const std::string& group,
                                               Deadline deadline, StoreContent content);
 
 }  // namespace pccl::bindings

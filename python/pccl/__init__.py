@@ -4,8 +4,8 @@
 The import of this package is cheap: torch and the extension modules are loaded at their first use,
 and no part of the package needs a GPU. Other public names are in the modules ``bench``,
 ``capsule``, ``communicator``, ``diagnostics``, ``explanation``, ``gpu``, ``lang``, ``launch``,
-``p2p``, ``phase_costs``, ``phases``, ``published``, ``schedule``, ``simulator``, ``timeline``,
-``topology`` and ``torch``, which need no import of their own.
+``launchers``, ``p2p``, ``phase_costs``, ``phases``, ``published``, ``schedule``, ``simulator``,
+``timeline``, ``topology`` and ``torch``, which need no import of their own.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ if typing.TYPE_CHECKING:
     from pccl import gpu as gpu
     from pccl import lang as lang
     from pccl import launch as launch
+    from pccl import launchers as launchers
     from pccl import p2p as p2p
     from pccl import phase_costs as phase_costs
     from pccl import phases as phases
@@ -95,6 +96,7 @@ _MODULES = {
     "gpu",
     "lang",
     "launch",
+    "launchers",
     "p2p",
     "phase_costs",
     "phases",

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
+from support.fake_pmi import environment
 from support.ports import free_port
 
 if TYPE_CHECKING:
@@ -35,12 +35,6 @@ for name in ("world", "world", "other"):
     print(f"rank {comm.rank} of {comm.world_size}", flush=True)
 """
 RANKS = 2
-
-
-def environment(**variables: object) -> dict[str, str]:
-    own = ("RANK", "WORLD_SIZE", "MASTER_", "OMPI_", "PMI_", "SLURM_")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(own)}
-    return {**kept, **{name: str(value) for name, value in variables.items()}}
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
@@ -89,7 +83,8 @@ def test_torchrun_has_them_meet_at_its_store(tmp_path: Path, beside: str) -> Non
         (
             {"SLURM_PROCID": 1, "SLURM_STEP_NUM_TASKS": 2},
             "SLURM_PROCID is set: this is srun; "
-            'use rendezvous="env://" with RANK=$SLURM_PROCID, WORLD_SIZE=$SLURM_STEP_NUM_TASKS',
+            'use rendezvous="auto", or "env://" with RANK=$SLURM_PROCID, '
+            "WORLD_SIZE=$SLURM_STEP_NUM_TASKS",
         ),
         ({"PMI_RANK": 0, "SLURM_PROCID": 0}, "PMI_RANK is set: this is mpiexec of MPICH"),
         (
@@ -147,12 +142,12 @@ def make_lonely(place: str, **variables: object) -> subprocess.CompletedProcess[
 def test_one_of_several_processes_of_a_launcher_is_not_alone(
     variables: dict[str, object], launcher: str
 ) -> None:
-    done = make_lonely("{}", **variables)
+    done = make_lonely("dict(rendezvous=None)", **variables)
     assert done.returncode != 0, done.stdout
     last = done.stderr.splitlines()[-1]
     size, count = next(iter(variables.items()))
     assert f"{size}={count} is set: this is one of {count} processes of {launcher}" in last
-    assert 'rendezvous="env://"' in last
+    assert 'rendezvous="auto", or "env://" with RANK=$' in last
     assert "Communicator(rank=0, world_size=1)" in last
 
 
@@ -162,8 +157,9 @@ def test_one_of_several_processes_of_a_launcher_is_not_alone(
         ("{}", {}),
         ("{}", {"PMI_SIZE": 1, "SLURM_STEP_NUM_TASKS": 1}),
         ("{}", {"PMI_SIZE": "many"}),
-        ("{}", {"OMPI_COMM_WORLD_SIZE": 2, "RANK": 1}),
+        ("dict(rendezvous=None)", {"OMPI_COMM_WORLD_SIZE": 2, "RANK": 1}),
         ("dict(rank=0, world_size=1)", {"OMPI_COMM_WORLD_SIZE": 2}),
+        ("dict(rendezvous='none')", {"OMPI_COMM_WORLD_SIZE": 2}),
     ],
 )
 def test_a_single_process_is_a_group_of_one(place: str, variables: dict[str, object]) -> None:

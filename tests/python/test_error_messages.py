@@ -193,7 +193,8 @@ def test_a_name_that_there_is_not_lists_what_there_is(
         (
             "rendezvous",
             29500,
-            "rendezvous=29500 is no store; give 'tcp://host:port', 'file:///path', 'env://', or",
+            "rendezvous=29500 is no store; give 'auto', 'tcp://host:port', 'file:///path', "
+            "'env://', or",
         ),
         ("timeout", -1, "timeout is -1: give seconds from 0 on, or infinity for no limit"),
         ("timeout", float("nan"), "timeout is nan: give seconds from 0 on"),

@@ -51,6 +51,7 @@ from pccl._core.p2p import _P2pRemoteMemory as _P2pRemoteMemory
 from pccl._core.p2p import _P2pSession as _P2pSession
 from pccl._core.p2p import _P2pTransfer as _P2pTransfer
 from pccl._core.p2p import _P2pWork as _P2pWork
+from pccl._core.p2p import _PublishedStore as _PublishedStore
 from pccl._core.p2p import _RendezvousStore as _RendezvousStore
 from pccl._core.p2p import _time_round_trips as _time_round_trips
 from pccl._core.prediction import Prediction as Prediction

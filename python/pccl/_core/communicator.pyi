@@ -39,19 +39,22 @@ class Communicator(_Collectives):
     Parameters
     ----------
     rank
-        Rank of this process, 0 <= rank < world_size. The default is the environment's rank for
-        ``"env://"``, and 0 otherwise. Several ranks may be threads of one process.
+        Rank of this process, 0 <= rank < world_size. The default is the launcher's rank for
+        ``"auto"``, the environment's for ``"env://"``, and 0 otherwise. Several ranks may be
+        threads of one process.
     world_size
-        Number of ranks. The default is the environment's number for ``"env://"``, and 1 otherwise.
-        If srun or mpiexec started this process together with others, the caller must pass rank,
-        world_size or rendezvous, or RANK must be set; otherwise the call is refused.
+        Number of ranks. The default is the launcher's number for ``"auto"``, the environment's for
+        ``"env://"``, and 1 otherwise. With 1, the process is alone.
     rendezvous
-        Place where the ranks meet: ``"env://"`` (RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT,
-        which torchrun sets; its store is used), ``"tcp://host:port"`` (rank 0 listens, only at the
-        addresses of that host), ``"file:///path"`` (on a file system that all ranks share), or a
-        store object. A single process needs none. Groups with the same name may meet there one
-        after the other, also after a restart of the job: entries of earlier groups do no harm.
-        docs/reference/security.md describes its protection.
+        Place where the ranks meet: ``"auto"`` (where the launcher that started this process leads:
+        torchrun, srun, mpiexec and others, docs/guide/launchers.md; one rank without a launcher),
+        ``"none"`` or None (one rank alone; None is refused where a launcher has started several
+        processes, unless rank or world_size is passed or RANK is set), ``"env://"`` (RANK,
+        WORLD_SIZE, MASTER_ADDR and MASTER_PORT, which torchrun sets; its store is used),
+        ``"tcp://host:port"`` (rank 0 listens, only at the addresses of that host),
+        ``"file:///path"`` (on a file system that all ranks share), or a store object. Groups with
+        the same name may meet there one after the other, also after a restart of the job: entries
+        of earlier groups do no harm. docs/reference/security.md describes its protection.
     timeout
         Maximum seconds of an operation or of the rendezvous; above 0. Infinite: no limit.
     name
@@ -87,7 +90,7 @@ class Communicator(_Collectives):
         *,
         rank: int | None = None,
         world_size: int | None = None,
-        rendezvous: str | _Store | None = None,
+        rendezvous: str | _Store | None = "auto",
         timeout: float | timedelta = 1800.0,
         name: str = "world",
         transports: str = "",

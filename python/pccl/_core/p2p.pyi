@@ -12,10 +12,25 @@ def _echo(descriptor: int) -> None:
 def _time_round_trips(descriptor: int, nbytes: int, rounds: int) -> list[float]:
     """Measure round trips to an ``_echo``, and return the seconds of each."""
 
+class _PublishedStore:
+    """Server of a store at free ports, until its destruction."""
+
+    def __init__(self, secret: bytes) -> None: ...
+    @property
+    def addresses(self) -> list[str]:
+        """The addresses at which the store listens, for example ``["10.0.0.1:40721"]``."""
+
 class _RendezvousStore:
     """Core object of ``pccl.p2p.RendezvousStore``."""
 
     def __init__(self, url: str, hosts: bool, timeout: float | timedelta) -> None: ...
+    @staticmethod
+    def join_published(
+        addresses: list[str], secret: bytes, timeout: float | timedelta
+    ) -> _RendezvousStore: ...
+    @property
+    def server(self) -> str:
+        """The address of the host that serves the store, as this process reached it."""
     def set(self, key: str, value: bytes) -> None: ...
     def look_up(self, key: str) -> bytes | None: ...
     def add(self, key: str, delta: int) -> int: ...

@@ -60,6 +60,7 @@ def facts() -> dict[str, str]:
         "GPUs": _gpus(),
         **_gpu_path(),
         "tuning": _tuning(),
+        "launcher": _launcher(),
         "environment": _environment(),
         **_costs(),
     }
@@ -95,7 +96,7 @@ def _transport(name: str) -> str:
     """Return whether a process with this transport alone can have a group; otherwise the reason."""
     try:
         done = subprocess.run(
-            own_path.command_for("import pccl; pccl.Communicator()"),
+            own_path.command_for("import pccl; pccl.Communicator(rendezvous='none')"),
             env={**os.environ, "PCCL_TRANSPORTS": name},
             capture_output=True,
             text=True,
@@ -188,6 +189,19 @@ def _costs() -> dict[str, str]:
     return {"costs": f"{source}; {path or 'not kept'}"} | {
         f"cost of {name}": figure for name, figure in figures.items()
     }
+
+
+def _launcher() -> str:
+    """Return what ``rendezvous="auto"`` finds, or why it finds nothing."""
+    from pccl.errors import Error
+    from pccl.launchers import detect
+
+    try:
+        found = detect()
+        found.require_meeting()
+    except Error as error:
+        return str(error)
+    return str(found)
 
 
 def _environment() -> str:
