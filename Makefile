@@ -21,6 +21,7 @@ help:
 	@echo "make test           build, C++ tests, Python tests, multi-process tests"
 	@echo "make test-gpu       build, test and measure on a machine with several GPUs"
 	@echo "make test-rdma      suites in virtual machines with RDMA devices (SUITES=ci, or names)"
+	@echo "make test-launchers real launchers, in folders of their own (LAUNCHERS=srun-pmi2, or other names)"
 	@echo "make test-upstream  PyTorch's own distributed tests on pccl, all of them"
 	@echo "make lint           layers, formatting, clang-tidy, ruff, mypy, links of the documentation"
 	@echo "make format         formats C++ and Python files"
@@ -99,6 +100,10 @@ test-upstream: dev
 test-rdma: dev
 	tools/setup_rdma.sh
 	$(VENV)/python tools/rdma_suites.py $(SUITES)
+
+.PHONY: test-launchers
+test-launchers: dev
+	$(DEV):tests $(VENV)/python -m launchers.run $(LAUNCHERS)
 
 .PHONY: test-gpu
 test-gpu:
