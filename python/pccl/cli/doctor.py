@@ -3,6 +3,7 @@
 
 import dataclasses
 import sys
+import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,37 +13,106 @@ from pccl.cli import terminal
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pccl.diagnostics.doctor.report import Report
     from pccl.diagnostics.rdma_channel import PeerChannel
     from pccl.diagnostics.rdma_doctor import ExaminedStep
 
 __all__ = ["EXAMPLES", "doctor"]
 
-EXAMPLES = terminal.examples("pccl doctor --rdma", "pccl doctor --rdma --peer node7:4711")
+EXAMPLES = terminal.examples(
+    "pccl doctor                                  # this host",
+    "torchrun --nproc-per-node 8 -m pccl doctor   # all ranks of a job, and their hosts",
+    "pccl doctor --rdma --peer node7:4711",
+)
 _MOST_PORT = 65535
+_RDMA_TIMEOUT_S = 20.0
+_JOB_TIMEOUT_S = 60.0
 
 
 def doctor(
-    rdma: Annotated[bool, typer.Option("--rdma", help="Examine RDMA.")] = False,
-    peer: Annotated[str, typer.Option(help="HOST:PORT at which another host listens.")] = "",
+    rdma: Annotated[bool, typer.Option("--rdma", help="Examine RDMA alone.")] = False,
+    peer: Annotated[
+        str, typer.Option(help="With --rdma: HOST:PORT at which another host listens.")
+    ] = "",
     listen: Annotated[
         int | None,
-        typer.Option(min=0, max=_MOST_PORT, help="TCP port at which to wait for another host."),
+        typer.Option(
+            min=0, max=_MOST_PORT, help="With --rdma: TCP port at which to wait for another host."
+        ),
     ] = None,
     timeout: Annotated[
-        float, typer.Option(min=0.1, help="Seconds to wait for the other host, and for each write.")
-    ] = 20.0,
+        float | None,
+        typer.Option(
+            min=0.1,
+            help="Seconds to wait for the other ranks of a job (60); with --rdma, for the other"
+            " host and each write (20).",
+        ),
+    ] = None,
+    rounds: Annotated[
+        int,
+        typer.Option(min=0, help="Hosts of a job with which each is examined.  [default: all]"),
+    ] = 0,
+    strict: Annotated[bool, typer.Option("--strict", help="Let warnings count as errors.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object instead of lines.")
     ] = False,
+    as_prometheus: Annotated[
+        bool, typer.Option("--prometheus", help="Print metrics in Prometheus' text format.")
+    ] = False,
 ) -> None:
-    """Examine RDMA, step by step until one fails.
+    """Examine this host, or a job, and name the setting to change for each fault.
 
-    The line of that step names the setting to change. To examine the way between two hosts, run the
-    command with --listen PORT on one of them and with --peer HOST:PORT on the other; both should
-    have the same PCCL_SECRET_FILE. The exit code is 1 if a step failed.
+    Started by a launcher (torchrun, pccl run), it examines the hosts of the job and the paths
+    between them, and rank 0 prints the report. Each finding is one line. With --rdma it examines
+    RDMA step by step until one fails; to examine the way between two hosts, run it with --listen
+    PORT on one of them and with --peer HOST:PORT on the other; both should have the same
+    PCCL_SECRET_FILE. The exit code is 0 without errors, 1 with errors, and 2 for wrong use.
     """
-    if not rdma:
-        raise typer.BadParameter("there is one examination: pass --rdma")
+    if as_json and as_prometheus:
+        raise typer.BadParameter("--json and --prometheus are two forms: pass one of them")
+    if not rdma and (peer or listen is not None):
+        raise typer.BadParameter("--peer and --listen examine RDMA: pass --rdma, too")
+    if rdma:
+        if as_prometheus:
+            raise typer.BadParameter("--rdma has no --prometheus: pass --json")
+        _examine_rdma(peer, listen, _RDMA_TIMEOUT_S if timeout is None else timeout, as_json)
+        return
+    found = _examine(_JOB_TIMEOUT_S if timeout is None else timeout, rounds)
+    if isinstance(found, int):
+        raise typer.Exit(found)
+    _print_report(found, as_json=as_json, as_prometheus=as_prometheus)
+    if found.status or (strict and found.findings):
+        raise typer.Exit(1)
+
+
+def _examine(timeout: float, rounds: int) -> "Report | int":
+    from pccl.diagnostics.doctor.job import meeting
+    from pccl.diagnostics.doctor.root import Root
+
+    if not meeting.is_in_job():
+        from pccl.diagnostics.doctor.host.examination import of_host
+        from pccl.diagnostics.doctor.report import Report, merged
+
+        begun = time.monotonic()
+        found = of_host(Root())
+        return Report(merged(found, []), seconds=time.monotonic() - begun)
+    from pccl.diagnostics.doctor.job import examination
+
+    options = examination.Options(timeout_s=timeout, rounds=rounds)
+    return examination.examine(meeting.meet(timeout), Root(), options)
+
+
+def _print_report(report: "Report", *, as_json: bool, as_prometheus: bool) -> None:
+    from pccl.diagnostics.doctor import show
+
+    if as_json:
+        terminal.print_json(report.as_json())
+        return
+    for line in show.prometheus(report) if as_prometheus else show.text(report):
+        print(terminal.printable(line))
+
+
+def _examine_rdma(peer: str, listen: int | None, timeout: float, as_json: bool) -> None:
     if peer and listen is not None:
         raise typer.BadParameter("--peer and --listen are for different hosts: pass one of them")
     from pccl.diagnostics import rdma_doctor

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import struct
 import typing
@@ -11,11 +12,12 @@ from pathlib import Path
 if typing.TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["doors_of", "family_of"]
+__all__ = ["connections_of_this_process", "doors_of", "family_of"]
 
 _PROC = Path("/proc")
 _NAMES = "@pccl-"
 _LISTENS = "0A"  # TCP_LISTEN
+_CONNECTED = "01"  # TCP_ESTABLISHED
 _ACCEPTS = 0x10000  # __SO_ACCEPTCON
 
 
@@ -53,6 +55,17 @@ def doors_of(pid: int) -> list[str]:
     return within_host or [name for inode, name in _tcp_doors(pid) if inode in sockets]
 
 
+def connections_of_this_process() -> list[tuple[str, str]]:
+    """Return the local and the remote IP address of each TCP connection."""
+    sockets = _sockets_of(os.getpid())
+    return [
+        (_ip(fields[1]), _ip(fields[2]))
+        for table in ("tcp", "tcp6")
+        for fields in _lines("thread-self", table)
+        if fields[3] == _CONNECTED and fields[9] in sockets
+    ]
+
+
 def _parent(stat: Path) -> int | None:
     try:
         return int(stat.read_text().rpartition(")")[2].split()[1])
@@ -72,7 +85,7 @@ def _sockets_of(pid: int) -> set[str]:
     return inodes
 
 
-def _lines(pid: int, table: str) -> Iterator[list[str]]:
+def _lines(pid: int | str, table: str) -> Iterator[list[str]]:
     try:
         text = (_PROC / str(pid) / "net" / table).read_text()
     except FileNotFoundError:  # a kernel without IPv6
@@ -92,6 +105,12 @@ def _tcp_doors(pid: int) -> Iterator[tuple[str, str]]:
         for fields in _lines(pid, table):
             if fields[3] == _LISTENS:
                 yield fields[9], _address(*fields[1].split(":"))
+
+
+def _ip(address: str) -> str:
+    """Return the IP address of an entry, in the form of IPv4 if it is mapped into IPv6."""
+    host = _address(*address.split(":")).rpartition(":")[0].strip("[]")
+    return host.removeprefix("::ffff:") if "." in host else host
 
 
 def _address(ip: str, port: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from pccl.diagnostics.doctor.root import Root
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 __all__ = ["Finding", "Severity", "Subject", "error", "examine", "warning"]
 
 Severity: TypeAlias = Literal["error", "warning"]
-Facts = TypeVar("Facts")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,10 +53,11 @@ class Finding:
         return " ".join(f"{place}{self.text}; {self.setting}".split())
 
 
-Subject: TypeAlias = tuple[Callable[["Root"], Facts], Callable[[Facts], Iterable[Finding]]]
+# A function that reads facts, and one that checks them.
+Subject: TypeAlias = tuple[Callable[["Root"], Any], Callable[[Any], Iterable[Finding]]]
 
 
-def examine(subject: Subject[Any], root: Root) -> list[Finding]:
+def examine(subject: Subject, root: Root) -> list[Finding]:
     """Read the facts of a subject, and return the findings of its checks."""
     read, check = subject
     return list(check(read(root)))

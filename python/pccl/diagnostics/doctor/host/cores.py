@@ -39,10 +39,11 @@ class Cores:
 
 def read(root: Root) -> Cores:
     """Read which cores this process may use."""
-    nodes = []
-    for name in root.names(_NODES):
-        if found := re.fullmatch(r"node(\d+)", name):
-            nodes.append((int(found[1]), cores_of(root.text(f"{_NODES}/{name}/cpulist") or "")))
+    nodes = [
+        (int(found[1]), cores_of(root.text(f"{_NODES}/{found[0]}/cpulist") or ""))
+        for found in map(re.compile(r"node(\d+)").fullmatch, root.names(_NODES))
+        if found
+    ]
     return Cores(
         allowed=cores_of(root.status("Cpus_allowed_list") or ""),
         quota=cgroup.cpu_quota(root),
@@ -103,7 +104,7 @@ def _check_nodes(cores: Cores) -> Iterator[Finding]:
         yield warning(
             "cores.device_node",
             f"{name} is on NUMA node {node}, and the process may only run on node {_listed(own)}",
-            f"bind ranks to cores of node {node} (numactl --cpunodebind={node}, --cpu-bind of srun)",
+            f"bind ranks to cores of node {node} (numactl --cpunodebind={node})",
             device=name,
             node=node,
         )

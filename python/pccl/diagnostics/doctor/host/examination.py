@@ -20,13 +20,14 @@ from pccl.diagnostics.doctor.host import (
 )
 
 if typing.TYPE_CHECKING:
-    from pccl.diagnostics.doctor.finding import Finding
+    from pccl.diagnostics.doctor.finding import Finding, Subject
+    from pccl.diagnostics.doctor.host.network import Network
     from pccl.diagnostics.doctor.root import Root
 
-__all__ = ["SUBJECTS", "of_host", "of_rank"]
+__all__ = ["SUBJECTS", "of_host", "of_network", "of_rank"]
 
 # Subjects in which ranks of one host may differ, and which take no time.
-_OF_RANKS = {
+_OF_RANKS: dict[str, Subject] = {
     "limits": (limits.read, limits.check),
     "cores": (cores.read, cores.check),
     "memory": (memory.read, memory.check),
@@ -35,17 +36,22 @@ _OF_RANKS = {
     "gpus": (gpus.read, gpus.check),
     "versions": (versions.read, versions.check),
 }
-_OF_HOSTS = {
+SUBJECTS: dict[str, Subject] = {
+    **_OF_RANKS,
     "network": (network.read, network.check),
     "cluster": (cluster.read, cluster.check),
+    "group": (group.read, group.check),
 }
-SUBJECTS = {**_OF_RANKS, **_OF_HOSTS, "group": (group.read, group.check)}
 
 
-def of_rank(root: Root, *, is_first_of_host: bool) -> list[Finding]:
-    """Examine a rank of a job, and its host if it is the first one there."""
-    subjects = {**_OF_RANKS, **_OF_HOSTS} if is_first_of_host else _OF_RANKS
-    return [found for each in subjects.values() for found in finding.examine(each, root)]
+def of_rank(root: Root) -> list[Finding]:
+    """Examine what ranks of one host may differ in."""
+    return [found for each in _OF_RANKS.values() for found in finding.examine(each, root)]
+
+
+def of_network(root: Root, facts: Network) -> list[Finding]:
+    """Examine the network of a host, whose facts are given, and the switches of its cluster."""
+    return [*network.check(facts), *finding.examine((cluster.read, cluster.check), root)]
 
 
 def of_host(root: Root) -> list[Finding]:

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rank that examines the paths of its host to all others."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+import typing
+
+from pccl._core import Communicator
+from pccl.diagnostics import process_addresses
+from pccl.diagnostics.doctor.host import examination, network
+from pccl.diagnostics.doctor.job import probe, speed
+from pccl.diagnostics.doctor.job.responder import Responder, sample_ports
+from pccl.errors import Error
+
+if typing.TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pccl.diagnostics.doctor.job.board import Board
+    from pccl.diagnostics.doctor.root import Root
+
+__all__ = ["Agent"]
+
+PARTNER_S = 20.0
+GROUP_S = 8.0
+
+
+class Agent:
+    """Examines paths in the rounds of a tournament; the first rank of each host has one."""
+
+    def __init__(
+        self, host: int, root: Root, board: Board, token: bytes, clock: Callable[[], float]
+    ) -> None:
+        self._host, self._board, self._clock, self._token = host, board, clock, token
+        facts = network.read(root)
+        self.findings = [dataclasses.asdict(each) for each in examination.of_network(root, facts)]
+        self._responder = Responder(self._token, sample_ports(*facts.ports), clock)
+        self.own = probe.End(
+            probe.addresses_of(facts.interfaces, facts.requested),
+            self._responder.udp_port,
+            self._responder.tcp_ports,
+        )
+        board.publish(f"end/{host}", dataclasses.asdict(self.own))
+
+    def examine(self, rounds: list[list[tuple[int, int]]]) -> list[dict[str, typing.Any]]:
+        """Examine the paths of this host, one after the other."""
+        mine = [pair for each in rounds for pair in each if self._host in pair]
+        return [self._examine_path(*pair) for pair in mine]
+
+    def received(self) -> dict[str, int]:
+        """Return the pings that arrived, by the number of the host that sent them."""
+        return {str(host): count for host, count in self._responder.received.items()}
+
+    def close(self) -> None:
+        """End the answers to other hosts."""
+        self._responder.close()
+
+    def _examine_path(self, a: int, b: int) -> dict[str, typing.Any]:
+        peer = b if self._host == a else a
+        place = self._board.part(f"pair/{a}-{b}")
+        result: dict[str, typing.Any] = {"a": a, "b": b, "probe": None, "speed": None}
+        try:
+            end = probe.End.of(self._board.read(f"end/{peer}", time.monotonic() + PARTNER_S))
+            self._meet(place, "begin", peer)
+            own = probe.probe(self._host, self.own, end, self._token, self._clock)
+            result["probe"] = dataclasses.asdict(own)
+            others = self._exchange(place, "reached", peer, own.is_reached)
+            if own.is_reached or others:
+                result.update(self._measure(place, int(self._host == b), end))
+        except (Error, OSError, ValueError, KeyError, TypeError) as error:
+            result["failure"] = " ".join(str(error).split())
+        return result
+
+    def _measure(self, place: Board, rank: int, peer: probe.End) -> dict[str, typing.Any]:
+        """Measure the path by a group of two ranks."""
+        comm = Communicator(
+            rank=rank,
+            world_size=2,
+            rendezvous=place.part("group"),  # type: ignore[arg-type]
+            timeout=GROUP_S,
+            name="doctor-path",
+        )
+        try:
+            found = dataclasses.asdict(speed.measure(comm))
+            return {"speed": found, "interface": self._interface_to(peer)}
+        finally:
+            comm.shutdown()
+
+    def _interface_to(self, peer: probe.End) -> str:
+        """Return the interface of this host by which a connection to the peer goes."""
+        theirs = {each.address for each in peer.addresses}
+        names = {each.address: each.interface for each in self.own.addresses}
+        for local, remote in process_addresses.connections_of_this_process():
+            if remote in theirs and local in names:
+                return names[local]
+        return ""
+
+    def _meet(self, place: Board, name: str, peer: int) -> None:
+        self._exchange(place, name, peer, True)
+
+    def _exchange(self, place: Board, name: str, peer: int, value: object) -> typing.Any:
+        place.publish(f"{name}/{self._host}", value)
+        return place.read(f"{name}/{peer}", time.monotonic() + PARTNER_S)

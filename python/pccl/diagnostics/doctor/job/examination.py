@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Examination of a job: all of its ranks call ``examine``, and rank 0 has the report.
+
+Rank 0 gathers the facts of all ranks and publishes the plan: the hosts, and the rounds in which
+their first ranks examine the paths. Each rank publishes its result, and rank 0 the status.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import time
+import typing
+
+from pccl.diagnostics.doctor.job import evaluation, local, rank_facts, tournament, world
+from pccl.diagnostics.doctor.job.agent import Agent
+from pccl.diagnostics.doctor.job.board import Late
+from pccl.diagnostics.doctor.job.hosts import JobHost, hosts_of
+from pccl.diagnostics.doctor.job.packets import TOKEN_BYTES
+from pccl.diagnostics.doctor.report import HEALTHY, Report
+from pccl.errors import Error, UnavailableError
+
+if typing.TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pccl.diagnostics.doctor.job.board import Board
+    from pccl.diagnostics.doctor.job.meeting import Meeting
+    from pccl.diagnostics.doctor.job.rank_facts import RankFacts
+    from pccl.diagnostics.doctor.root import Root
+
+__all__ = ["Options", "examine"]
+
+_IDLE_PAUSE_S = 0.2
+_ROUND_S = 45.0  # longer than the examination of any path
+_LEAVE_S = 5.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """Limits of an examination.
+
+    Attributes
+    ----------
+    timeout_s
+        Seconds that ranks may come after each other.
+    rounds
+        Number of other hosts with which each host is examined; 0: all.
+    clock
+        Returns the time of this host, in seconds since 1970.
+    """
+
+    timeout_s: float = 60.0
+    rounds: int = 0
+    clock: Callable[[], float] = time.time
+
+
+def examine(meeting: Meeting, root: Root, options: Options | None = None) -> Report | int:
+    """Examine the job.
+
+    Returns
+    -------
+    Report or int
+        The report on rank 0, the exit status on the others.
+
+    Raises
+    ------
+    pccl.Error
+        The store does not answer, or rank 0 has ended.
+    """
+    options = options or Options()
+    begun = time.monotonic()
+    facts = rank_facts.read(root, meeting.rank)
+    meeting.board.publish(f"facts/{meeting.rank}", dataclasses.asdict(facts))
+    if meeting.rank == 0:
+        return _lead(meeting, root, options, begun)
+    return _follow(meeting, root, options, begun)
+
+
+def _lead(meeting: Meeting, root: Root, options: Options, begun: float) -> Report:
+    board = meeting.board
+    facts, missing = _gather_facts(board, meeting.size, begun + options.timeout_s)
+    hosts = hosts_of(facts)
+    rounds = tournament.rounds(len(hosts))
+    plan = _plan(hosts, rounds[: options.rounds or None])
+    board.publish("plan", plan)
+    results, silent = _gather_results(board, facts, _work(meeting, root, options, plan), plan)
+    report = evaluation.report(hosts, results, missing=missing, silent=silent)
+    forms_world = report.status == HEALTHY
+    board.publish("world", forms_world)
+    if forms_world:
+        report.findings.extend(world.form(meeting))
+    board.publish("status", report.status)
+    _await_departures(board, len(facts) - 1 - len(silent))
+    left_out = sum(map(len, rounds)) - sum(map(len, plan["rounds"]))
+    return dataclasses.replace(report, seconds=time.monotonic() - begun, paths_left_out=left_out)
+
+
+def _follow(meeting: Meeting, root: Root, options: Options, begun: float) -> int:
+    board = meeting.board
+    plan = board.read("plan", begun + 2 * options.timeout_s)
+    if not any(meeting.rank in ranks for ranks in plan["hosts"]):
+        raise UnavailableError(
+            f"rank {meeting.rank} came more than {options.timeout_s:g} s after the others: start"
+            " all ranks together, or pass a longer --timeout"
+        )
+    board.publish(f"result/{meeting.rank}", _work(meeting, root, options, plan))
+    deadline = time.monotonic() + _longest_s(plan)
+    if board.read("world", deadline, _IDLE_PAUSE_S):
+        world.form(meeting)
+    status = int(board.read("status", deadline + world.LIMIT_S, _IDLE_PAUSE_S))
+    board.add("left", 1)
+    return status
+
+
+def _plan(hosts: list[JobHost], rounds: list[list[tuple[int, int]]]) -> dict[str, typing.Any]:
+    """Return the plan, with a token that proves that a probe is of this job."""
+    return {
+        "hosts": [[rank.rank for rank in host.ranks] for host in hosts],
+        "rounds": rounds,
+        "token": os.urandom(TOKEN_BYTES).hex(),
+    }
+
+
+def _longest_s(plan: dict[str, typing.Any]) -> float:
+    return _ROUND_S * (len(plan["rounds"]) + 2)
+
+
+def _work(
+    meeting: Meeting, root: Root, options: Options, plan: dict[str, typing.Any]
+) -> dict[str, typing.Any]:
+    """Do the part of this rank, and return its result."""
+    number = next(at for at, ranks in enumerate(plan["hosts"]) if meeting.rank in ranks)
+    ranks = plan["hosts"][number]
+    result: dict[str, typing.Any] = {}
+    try:
+        result["local"] = local.measure(
+            meeting.board.part(f"host/{number}"),
+            ranks,
+            meeting.rank,
+            restricted="PCCL_TRANSPORTS" in root.environment,
+        )
+        if meeting.rank == ranks[0]:
+            result.update(_examine_paths(number, meeting.board, root, options, plan))
+    except (Error, OSError) as error:
+        result["failure"] = " ".join(str(error).split())
+    return result
+
+
+def _examine_paths(
+    number: int, board: Board, root: Root, options: Options, plan: dict[str, typing.Any]
+) -> dict[str, typing.Any]:
+    agent = Agent(number, root, board, bytes.fromhex(plan["token"]), options.clock)
+    try:
+        paths = agent.examine(plan["rounds"])
+        return {"findings": agent.findings, "paths": paths, "received": agent.received()}
+    finally:
+        agent.close()
+
+
+def _gather_facts(board: Board, size: int, deadline: float) -> tuple[list[RankFacts], list[int]]:
+    """Return the facts of the ranks that came, and the ranks that did not."""
+    found, missing = [], []
+    for rank in range(size):
+        try:
+            found.append(rank_facts.RankFacts.of(board.read(f"facts/{rank}", deadline)))
+        except Late:
+            missing.append(rank)
+        except TypeError:
+            raise UnavailableError(
+                f"rank {rank} runs `pccl doctor` of another version of pccl: install one version"
+                " on all hosts"
+            ) from None
+    return found, missing
+
+
+def _gather_results(
+    board: Board, facts: list[RankFacts], own: dict[str, typing.Any], plan: dict[str, typing.Any]
+) -> tuple[dict[int, dict[str, typing.Any]], list[int]]:
+    """Return the results by rank, and the ranks that published none."""
+    results, silent = {0: own}, []
+    deadline = time.monotonic() + _longest_s(plan)
+    for rank in (each.rank for each in facts if each.rank):
+        try:
+            results[rank] = board.read(f"result/{rank}", deadline)
+        except Late:
+            silent.append(rank)
+    return results, silent
+
+
+def _await_departures(board: Board, others: int) -> None:
+    """Serve the store until the others have read the status."""
+    deadline = time.monotonic() + _LEAVE_S
+    while board.add("left", 0) < others and time.monotonic() < deadline:
+        time.sleep(0.02)

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Meeting of the ranks of a job, by the variables of its launcher."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import typing
+
+from pccl import _core
+from pccl.communicator import environment
+from pccl.diagnostics.doctor.job.board import Board
+
+__all__ = ["Meeting", "is_in_job", "meet"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Meeting:
+    """A rank of a job, and the board that all ranks share."""
+
+    rank: int
+    size: int
+    board: Board
+
+
+class _TorchStore:
+    """The store of torchrun's agent, as a board uses it."""
+
+    def __init__(self, store: typing.Any) -> None:
+        self._store = store
+
+    def set(self, key: str, value: bytes) -> None:
+        self._store.set(key, value)
+
+    def look_up(self, key: str) -> bytes | None:
+        return bytes(self._store.get(key)) if self._store.check([key]) else None
+
+    def add(self, key: str, delta: int) -> int:
+        return int(self._store.add(key, delta))
+
+
+def is_in_job() -> bool:
+    """Return whether a launcher started this process together with others."""
+    size = os.environ.get("WORLD_SIZE", "")
+    return bool(os.environ.get("RANK")) and size.isdigit() and int(size) > 1
+
+
+def meet(timeout: float) -> Meeting:
+    """Meet the other ranks at the place that ``rendezvous="env://"`` has.
+
+    Raises
+    ------
+    pccl.Error
+        A variable is missing or wrong, or the store does not answer in time.
+    """
+    rank, size = environment.place(None, None)
+    where = environment.meeting_point(timeout)
+    if isinstance(where, str):
+        store: typing.Any = _core._RendezvousStore(where, rank == 0, timeout)
+    else:
+        store = _TorchStore(where)
+    return Meeting(rank, size, Board(store, f"doctor/{environment.attempt()}"))

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forms of a report: text, and the metrics of Prometheus."""
+
+from __future__ import annotations
+
+import typing
+
+from pccl.diagnostics.doctor.job.path import expected_bytes_per_s
+
+if typing.TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pccl.diagnostics.doctor.job.path import Path
+    from pccl.diagnostics.doctor.report import HostRow, Report
+
+__all__ = ["prometheus", "text"]
+
+
+def text(report: Report) -> Iterator[str]:
+    """Return the lines of a report."""
+    if report.hosts:
+        yield from _table(_host_rows(report.hosts))
+        yield ""
+    if report.paths:
+        yield from _table(_path_rows(report))
+        yield ""
+    if report.paths_left_out:
+        yield f"{report.paths_left_out} paths were not examined: --rounds 0 examines all"
+    for each in report.findings:
+        yield f"{each.severity}: {each.line} [{each.check}]"
+    ranks = sum(len(host.ranks) for host in report.hosts)
+    where = f"{ranks} ranks on {len(report.hosts)} hosts" if report.hosts else "this host"
+    count = len(report.findings)
+    found = f"{count} finding{'' if count == 1 else 's'}" if count else "no findings"
+    yield f"{found} on {where}, {report.seconds:.1f} s"
+
+
+def _host_rows(hosts: Sequence[HostRow]) -> list[tuple[str, ...]]:
+    rows = [("host", "ranks", "clock", "all_reduce 8 B", "expected", "GB/s", "expected")]
+    for host in hosts:
+        speed = host.speed
+        figures: tuple[str, ...] = ("-",) * 4
+        if speed is not None:
+            figures = (
+                _us(speed.small_s),
+                _us(speed.predicted_small_s),
+                _gigabytes(speed.bytes_per_s),
+                _gigabytes(speed.predicted_bytes_per_s),
+            )
+        clock = "-" if host.clock_s is None else f"{host.clock_s:+.3f} s"
+        rows.append((host.name, str(len(host.ranks)), clock, *figures))
+    return rows
+
+
+def _path_rows(report: Report) -> list[tuple[str, ...]]:
+    names = [host.name for host in report.hosts]
+    rows = [("path", "interface", "MTU", "ping", "lost", "8 B", "expected", "GB/s", "expected", "")]
+    for path in report.paths:
+        where = f"{names[path.a]} to {names[path.b]}"
+        faults = [each.check for each in report.findings if each.where == where]
+        rows.append((where, *_path_cells(path), ", ".join(faults) or "ok"))
+    return rows
+
+
+def _path_cells(path: Path) -> tuple[str, ...]:
+    probe, speed, expected = path.there, path.speed, expected_bytes_per_s(path)
+    mtu = probe.largest_mtu or probe.mtu
+    return (
+        path.interface or probe.interface or "-",
+        str(mtu) if mtu else "-",
+        "-" if path.rtt_s is None else _us(path.rtt_s),
+        f"{path.lost:.1%}" if probe.answered else "-",
+        "-" if speed is None else _us(speed.small_s),
+        "-" if speed is None else _us(speed.predicted_small_s),
+        "-" if speed is None else _gigabytes(speed.bytes_per_s),
+        "-" if expected is None else _gigabytes(expected),
+    )
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join(f"{cell:<{wide}}" for cell, wide in zip(row, widths, strict=True)).rstrip()
+
+
+def _us(seconds: float) -> str:
+    return f"{seconds * 1e6:.0f} us"
+
+
+def _gigabytes(bytes_per_s: float) -> str:
+    return f"{bytes_per_s / 1e9:.3g}"
+
+
+def prometheus(report: Report) -> Iterator[str]:
+    """Return the lines of the text format of Prometheus."""
+    yield from _metric("findings", "Findings of pccl doctor.", _counts(report))
+    yield from _metric("status", "Exit status of pccl doctor.", [({}, float(report.status))])
+    yield from _metric("seconds", "Duration of the examination.", [({}, report.seconds)])
+    names = [host.name for host in report.hosts]
+    for name, help_text, value_of in _PATH_METRICS:
+        samples = [
+            ({"a": names[path.a], "b": names[path.b]}, value)
+            for path in report.paths
+            if (value := value_of(path)) is not None
+        ]
+        yield from _metric(name, help_text, samples)
+
+
+def _bandwidth(path: Path) -> float | None:
+    return None if path.speed is None else path.speed.bytes_per_s
+
+
+def _latency(path: Path) -> float | None:
+    return None if path.speed is None else path.speed.small_s
+
+
+_PATH_METRICS = (
+    ("path_bytes_per_second", "Measured bandwidth of each direction.", _bandwidth),
+    ("path_expected_bytes_per_second", "Expected bandwidth.", expected_bytes_per_s),
+    ("path_all_reduce_seconds", "Time of an all_reduce of 8 bytes.", _latency),
+    ("path_round_trip_seconds", "Shortest round trip of a ping.", lambda path: path.rtt_s),
+    ("path_lost_ratio", "Share of pings that were lost.", lambda path: path.lost),
+)
+
+
+def _counts(report: Report) -> list[tuple[dict[str, str], float]]:
+    counts: dict[tuple[str, str, str], int] = {}
+    for each in report.findings:
+        key = (each.check, each.severity, each.where)
+        counts[key] = counts.get(key, 0) + 1
+    return [
+        ({"check": check, "severity": severity, "where": where}, float(count))
+        for (check, severity, where), count in counts.items()
+    ]
+
+
+def _metric(
+    name: str, help_text: str, samples: Sequence[tuple[dict[str, str], float]]
+) -> Iterator[str]:
+    full = f"pccl_doctor_{name}"
+    yield f"# HELP {full} {help_text}"
+    yield f"# TYPE {full} gauge"
+    for labels, value in samples:
+        inner = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
+        yield f"{full}{{{inner}}} {value:.9g}" if inner else f"{full} {value:.9g}"
+
+
+def _escaped(label: str) -> str:
+    return label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
