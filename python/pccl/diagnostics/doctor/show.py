@@ -36,7 +36,9 @@ def text(report: Report) -> Iterator[str]:
 
 
 def _host_rows(hosts: Sequence[HostRow]) -> list[tuple[str, ...]]:
-    rows = [("host", "ranks", "clock", "all_reduce 8 B", "expected", "GB/s", "expected")]
+    rows: list[tuple[str, ...]] = [
+        ("host", "ranks", "clock", "all_reduce 8 B", "expected", "GB/s", "expected")
+    ]
     for host in hosts:
         speed = host.speed
         figures: tuple[str, ...] = ("-",) * 4
@@ -54,7 +56,9 @@ def _host_rows(hosts: Sequence[HostRow]) -> list[tuple[str, ...]]:
 
 def _path_rows(report: Report) -> list[tuple[str, ...]]:
     names = [host.name for host in report.hosts]
-    rows = [("path", "interface", "MTU", "ping", "lost", "8 B", "expected", "GB/s", "expected", "")]
+    rows: list[tuple[str, ...]] = [
+        ("path", "interface", "MTU", "ping", "lost", "8 B", "expected", "GB/s", "expected", "")
+    ]
     for path in report.paths:
         where = f"{names[path.a]} to {names[path.b]}"
         faults = [each.check for each in report.findings if each.where == where]

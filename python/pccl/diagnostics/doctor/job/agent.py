@@ -77,7 +77,7 @@ class Agent:
         comm = Communicator(
             rank=rank,
             world_size=2,
-            rendezvous=place.part("group"),  # type: ignore[arg-type]
+            rendezvous=place.part("group"),
             timeout=GROUP_S,
             name="doctor-path",
         )

@@ -46,7 +46,7 @@ def measure(
         comm = Communicator(
             rank=ranks.index(rank),
             world_size=len(ranks),
-            rendezvous=board,  # type: ignore[arg-type]
+            rendezvous=board,
             timeout=GROUP_S,
             name="doctor-host",
             transports="" if restricted else "shm",
