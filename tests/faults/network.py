@@ -9,6 +9,7 @@ import functools
 import itertools
 import os
 import re
+import string
 import subprocess
 import time
 from pathlib import Path
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 INTERFACE = "veth0"
 FOLDER = Path("/run/netns")
-_NAME = re.compile(r"pccl-(\d+)-\d+-[ab]")  # the process that made it, a number, an end
+_NAME = re.compile(r"pccl-(\d+)-\d+-[a-z]")  # the process that made it, a number, an end
 _numbers = itertools.count()
 
 
@@ -61,16 +62,23 @@ def remove_abandoned() -> None:
 
 
 @contextlib.contextmanager
-def separate_namespaces() -> Iterator[tuple[str, str]]:
-    """Give the names of two namespaces with a loopback each; they are removed at the end."""
+def namespaces(count: int) -> Iterator[list[str]]:
+    """Give the names of namespaces with a loopback each; they are removed at the end."""
     remove_abandoned()
     number = next(_numbers)
-    names = tuple(f"pccl-{os.getpid()}-{number}-{end}" for end in "ab")
+    names = [f"pccl-{os.getpid()}-{number}-{end}" for end in string.ascii_lowercase[:count]]
     with contextlib.ExitStack() as stack:
         for name in names:
             _ip("netns", "add", name)
             stack.callback(_ip, "netns", "delete", name)
             _ip("-n", name, "link", "set", "lo", "up")
+        yield names
+
+
+@contextlib.contextmanager
+def separate_namespaces() -> Iterator[tuple[str, str]]:
+    """Give the names of two namespaces with a loopback each; they are removed at the end."""
+    with namespaces(2) as names:
         yield names[0], names[1]
 
 
@@ -89,7 +97,7 @@ def join(names: tuple[str, str], interface: str, addresses: tuple[str, str]) -> 
     for name, address in zip(names, addresses, strict=True):
         configure(name, interface, address)
     for name in names:
-        _await_up(name, interface)
+        await_up(name, interface)
 
 
 def configure(namespace: str, interface: str, *addresses: str) -> None:
@@ -106,7 +114,7 @@ def in_namespace(namespace: str, words: str) -> None:
     _ip("-n", namespace, *words.split())
 
 
-def _await_up(namespace: str, interface: str) -> None:
+def await_up(namespace: str, interface: str) -> None:
     """The kernel tells of a new link's state up to a second later."""
     show = ["ip", "-n", namespace, "-o", "link", "show", interface]
     for _ in range(500):

@@ -15,7 +15,7 @@ if typing.TYPE_CHECKING:
     from pccl.diagnostics.doctor.job.path import Path
     from pccl.diagnostics.doctor.job.speed import Speed
 
-__all__ = ["HostRow", "Report", "merged"]
+__all__ = ["HostRow", "Report", "each_other", "merged"]
 
 HEALTHY, FAULTY = 0, 1
 
@@ -59,6 +59,11 @@ class Report:
         }
 
 
+def each_other(host: str) -> str:
+    """Return the place of a fault that all paths of a host have."""
+    return f"{host} to each other host"
+
+
 def merged(findings: Sequence[Finding], hosts: Sequence[str]) -> list[Finding]:
     """Return the findings, errors first, with one for a fault that all paths of a host have."""
     result = list(findings)
@@ -70,7 +75,7 @@ def merged(findings: Sequence[Finding], hosts: Sequence[str]) -> list[Finding]:
         for check, same in own.items():
             if check.startswith("path.") and len(same) == len(hosts) - 1 > 1:
                 result = [each for each in result if each not in same]
-                result.append(same[0].at(f"{host} to each other host, as {same[0].where}"))
+                result.append(same[0].at(f"{each_other(host)}, as {same[0].where}"))
     return sorted(_once(result), key=lambda each: each.severity != "error")
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import typing
 
 from pccl.diagnostics.doctor.job.path import expected_bytes_per_s
+from pccl.diagnostics.doctor.report import each_other
 
 if typing.TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -61,7 +62,8 @@ def _path_rows(report: Report) -> list[tuple[str, ...]]:
     ]
     for path in report.paths:
         where = f"{names[path.a]} to {names[path.b]}"
-        faults = [each.check for each in report.findings if each.where == where]
+        places = (where, *(each_other(names[end]) for end in (path.a, path.b)))
+        faults = [each.check for each in report.findings if each.where.startswith(places)]
         rows.append((where, *_path_cells(path), ", ".join(faults) or "ok"))
     return rows
 

@@ -24,6 +24,7 @@ __all__ = ["Agent"]
 
 PARTNER_S = 20.0
 GROUP_S = 8.0
+_AIM = 0.5  # of the speed of loopback, above which a path needs no second measurement
 
 
 class Agent:
@@ -65,8 +66,8 @@ class Agent:
             self._meet(place, "begin", peer)
             own = probe.probe(self._host, self.own, end, self._token, self._clock)
             result["probe"] = dataclasses.asdict(own)
-            others = self._exchange(place, "reached", peer, own.is_reached)
-            if own.is_reached or others:
+            others = self._exchange(place, "measurable", peer, own.is_measurable)
+            if own.is_measurable and others:
                 result.update(self._measure(place, int(self._host == b), end))
         except (Error, OSError, ValueError, KeyError, TypeError) as error:
             result["failure"] = " ".join(str(error).split())
@@ -82,8 +83,8 @@ class Agent:
             name="doctor-path",
         )
         try:
-            found = dataclasses.asdict(speed.measure(comm))
-            return {"speed": found, "interface": self._interface_to(peer)}
+            found = speed.measure(comm, _AIM * speed.tcp_bytes_per_s())
+            return {"speed": dataclasses.asdict(found), "interface": self._interface_to(peer)}
         finally:
             comm.shutdown()
 

@@ -21,16 +21,27 @@ MOST_S = 0.25
 def offsets_of(paths: Sequence[Path]) -> dict[int, float]:
     """Return how far each host's clock is ahead of those of most hosts, in seconds.
 
-    Of two hosts alone, the clock of the first one counts as right.
+    Of two hosts alone, the clock of the first one counts as right. Hosts to which no chain of
+    answered pings leads from the first one are left out.
     """
-    found: dict[int, list[float]] = {}
+    ahead: dict[int, dict[int, float]] = {}
     for path in paths:
-        for number, probe in ((path.b, path.there), (path.a, path.back)):
+        for near, far, probe in ((path.a, path.b, path.there), (path.b, path.a, path.back)):
             if probe.offset_s is not None:
-                found.setdefault(number, []).append(probe.offset_s)
-    if len(found) == 2:
-        found[min(found)] = [0.0]
-    return {number: statistics.median(offsets) for number, offsets in found.items()}
+                ahead.setdefault(near, {})[far] = probe.offset_s
+                ahead.setdefault(far, {}).setdefault(near, -probe.offset_s)
+    if not ahead:
+        return {}
+    first = min(ahead)
+    found = {first: 0.0}
+    order = [first]
+    for near in order:
+        for far, offset in ahead[near].items():
+            if far not in found:
+                found[far] = found[near] + offset
+                order.append(far)
+    usual = statistics.median_low(found.values()) if len(found) > 2 else 0.0
+    return {number: offset - usual for number, offset in found.items()}
 
 
 def check(paths: Sequence[Path], names: Sequence[str]) -> Iterator[Finding]:

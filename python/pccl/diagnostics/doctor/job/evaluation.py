@@ -75,6 +75,7 @@ def _path(
     a, b = pair
     there, back = (parts.get(number, {}) for number in pair)
     speed = there.get("speed") or back.get("speed")
+    speeds = [agents[at]["tcp_bytes_per_s"] for at in pair if "tcp_bytes_per_s" in agents[at]]
     arrived = (
         int(agents[b].get("received", {}).get(str(a), 0)),
         int(agents[a].get("received", {}).get(str(b), 0)),
@@ -88,6 +89,7 @@ def _path(
         speed=Speed(**speed) if speed else None,
         interface=there.get("interface", ""),
         failure=there.get("failure") or back.get("failure") or "",
+        tcp_bytes_per_s=min(speeds, default=None),
         share=share,
     )
 

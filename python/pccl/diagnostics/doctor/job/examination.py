@@ -12,7 +12,7 @@ import os
 import time
 import typing
 
-from pccl.diagnostics.doctor.job import evaluation, local, rank_facts, tournament, world
+from pccl.diagnostics.doctor.job import evaluation, local, rank_facts, speed, tournament, world
 from pccl.diagnostics.doctor.job.agent import Agent
 from pccl.diagnostics.doctor.job.board import Late
 from pccl.diagnostics.doctor.job.hosts import JobHost, hosts_of
@@ -152,7 +152,12 @@ def _examine_paths(
     agent = Agent(number, root, board, bytes.fromhex(plan["token"]), options.clock)
     try:
         paths = agent.examine(plan["rounds"])
-        return {"findings": agent.findings, "paths": paths, "received": agent.received()}
+        return {
+            "findings": agent.findings,
+            "paths": paths,
+            "received": agent.received(),
+            "tcp_bytes_per_s": speed.tcp_bytes_per_s(),
+        }
     finally:
         agent.close()
 

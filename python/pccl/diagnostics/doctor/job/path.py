@@ -28,6 +28,7 @@ class Path:
     speed: Speed | None = None
     interface: str = ""  # of host a, as PCCL's connection uses it
     failure: str = ""  # of PCCL's group of two ranks
+    tcp_bytes_per_s: float | None = None  # of loopback on the slower host
     share: float = 1.0  # of its cores that a host has, where hosts are on one machine
 
     @property
@@ -53,10 +54,13 @@ class Path:
 
 
 def expected_bytes_per_s(path: Path) -> float | None:
-    """Return the lower of the link's speed and PCCL's prediction; None if there is neither."""
+    """Return the lower one of the speeds of the link and of loopback; None if there is neither.
+
+    PCCL's own prediction is no measure, as it contains a measurement of the same path.
+    """
     limits = []
     if path.there.mbit:
         limits.append(path.there.mbit * 1e6 / 8)
-    if path.speed is not None:
-        limits.append(path.speed.predicted_bytes_per_s * path.share)
+    if path.tcp_bytes_per_s is not None:
+        limits.append(path.tcp_bytes_per_s * path.share)
     return min(limits, default=None)

@@ -87,7 +87,7 @@ class Pinger:
                 break
         return pings
 
-    def passes(self, mtu: int, limit_s: float = 0.15) -> bool:
+    def passes(self, mtu: int, limit_s: float = 0.1) -> bool:
         """Return whether a packet of ``mtu`` bytes, with its headers, reaches the peer."""
         size = max(mtu - _HEADERS[self._family], packets.HEADER_BYTES)
         for _ in range(_TRIES):
@@ -99,9 +99,9 @@ class Pinger:
         return False
 
     def largest_mtu(self, too_large: int) -> int:
-        """Return the largest MTU below ``too_large`` at which packets pass, within 16 bytes."""
+        """Return the largest MTU below ``too_large`` at which packets pass."""
         low, high = _LEAST_MTU, too_large
-        while high - low > 16:
+        while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if self.passes(middle) else (low, middle)
         return low

@@ -77,6 +77,12 @@ class Probe:
         """Whether TCP connections are made."""
         return bool(self.open_ports)
 
+    @property
+    def is_measurable(self) -> bool:
+        """Whether a group of ranks can use the path: all ports open, and packets of any size."""
+        passes = self.largest_mtu is None or self.largest_mtu == self.mtu
+        return self.is_reached and not self.closed_ports and passes
+
 
 def addresses_of(interfaces: Sequence[Interface], requested: str) -> list[Address]:
     """Return the addresses at which PCCL listens, in the order of the interfaces."""

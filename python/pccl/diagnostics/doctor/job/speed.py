@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import time
 import typing
 
@@ -12,12 +13,14 @@ import numpy as np
 if typing.TYPE_CHECKING:
     from pccl._core import Communicator
 
-__all__ = ["Speed", "measure"]
+__all__ = ["Speed", "measure", "tcp_bytes_per_s"]
 
 SMALL, MIDDLE, LARGE = 8, 256 << 10, 4 << 20
 _SMALL_CALLS = 10
 _SMALL_BLOCKS = 4
 _LARGE_CALLS = 3
+_ATTEMPTS = 3
+_PAUSE_S = 0.05
 _MOST_S = 0.02  # of a call of MIDDLE bytes, for calls of LARGE bytes to be made
 
 
@@ -43,8 +46,28 @@ class Speed:
         return self.nbytes * 2 * (self.ranks - 1) / self.ranks / self.predicted_large_s
 
 
-def measure(comm: Communicator) -> Speed:
+def tcp_bytes_per_s() -> float:
+    """Return the bytes that two ranks can exchange over TCP, by the costs of this machine.
+
+    Each byte is sent, received and reduced.
+    """
+    from pccl import _core
+
+    _, lines = _core.machine_costs()
+    found = re.search(r"^tcp_byte: ([\d.e+-]+) ns", "\n".join(lines), re.MULTILINE)
+    return 1e9 / (3 * float(found[1])) if found else float("inf")
+
+
+def measure(comm: Communicator, aim: float) -> Speed:
     """Measure a group; all of its ranks call this.
+
+    Parameters
+    ----------
+    comm
+        The group.
+    aim
+        Bytes a second below which long calls are measured again, twice at most: another process
+        may have disturbed them.
 
     Raises
     ------
@@ -54,13 +77,7 @@ def measure(comm: Communicator) -> Speed:
     small = np.zeros(SMALL, np.uint8)
     comm.all_reduce(small)
     small_s = min(_seconds(comm, small, _SMALL_CALLS) for _ in range(_SMALL_BLOCKS))
-    middle = np.zeros(MIDDLE, np.uint8)
-    slowest = np.array([_seconds(comm, middle, 1)])
-    comm.all_reduce(slowest, op="max")
-    nbytes, large_s = MIDDLE, float(slowest[0])
-    if slowest[0] < _MOST_S:
-        large = np.zeros(LARGE, np.uint8)
-        nbytes, large_s = LARGE, min(_seconds(comm, large, 1) for _ in range(_LARGE_CALLS))
+    nbytes, large_s = _measure_long_calls(comm, aim)
     return Speed(
         small_s=small_s,
         predicted_small_s=_predicted(comm, SMALL),
@@ -69,6 +86,32 @@ def measure(comm: Communicator) -> Speed:
         predicted_large_s=_predicted(comm, nbytes),
         ranks=comm.world_size,
     )
+
+
+def _measure_long_calls(comm: Communicator, aim: float) -> tuple[int, float]:
+    """Return a number of bytes and the seconds of a call, which are equal on all ranks."""
+    common_aim = _agreed(comm, aim, "min")
+    nbytes, best_s = MIDDLE, float("inf")
+    for attempt in range(_ATTEMPTS):
+        if attempt:
+            time.sleep(_PAUSE_S)
+        buffer = np.zeros(nbytes, np.uint8)
+        best_s = min(best_s, _shortest(comm, buffer))
+        if nbytes == MIDDLE and best_s < _MOST_S:
+            nbytes, best_s = LARGE, _shortest(comm, np.zeros(LARGE, np.uint8))
+        if nbytes >= common_aim * best_s:
+            break
+    return nbytes, best_s
+
+
+def _shortest(comm: Communicator, buffer: typing.Any) -> float:
+    return _agreed(comm, min(_seconds(comm, buffer, 1) for _ in range(_LARGE_CALLS)), "max")
+
+
+def _agreed(comm: Communicator, value: float, op: typing.Literal["min", "max"]) -> float:
+    agreed = np.array([value])
+    comm.all_reduce(agreed, op=op)
+    return float(agreed[0])
 
 
 def _seconds(comm: Communicator, buffer: typing.Any, calls: int) -> float:

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The job part of ``pccl doctor`` on ranks in network namespaces, which meet at a file."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+from faults.network import enter
+from pccl import _core
+from pccl.diagnostics.doctor.job import examination, rank_facts
+from pccl.diagnostics.doctor.job.board import Board
+from pccl.diagnostics.doctor.job.meeting import Meeting
+from pccl.diagnostics.doctor.root import Root
+from support.launch import die_with_parent, warm_processes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from multiprocessing.connection import Connection
+    from pathlib import Path
+
+    from pccl.diagnostics.doctor.report import Report
+
+LIMIT_S = 120.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Odd:
+    """In which respects a rank differs from the others."""
+
+    environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    facts: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # fields of RankFacts
+    clock_s: float = 0.0  # how far its clock is ahead
+    cores: frozenset[int] = frozenset()  # to which it is bound
+    is_absent: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class _Place:
+    rank: int
+    size: int
+    store: str
+    namespace: str
+    timeout_s: float
+    odd: Odd
+
+
+def examine(
+    namespaces: Sequence[str],
+    folder: Path,
+    odd: Mapping[int, Odd] | None = None,
+    timeout_s: float = 60.0,
+) -> tuple[Report, list[int]]:
+    """Examine a job with a rank in each of ``namespaces``; return the report and all statuses."""
+    context = warm_processes()
+    places = [
+        _Place(
+            rank,
+            len(namespaces),
+            f"file://{folder}/store",
+            namespace,
+            timeout_s,
+            (odd or {}).get(rank, Odd()),
+        )
+        for rank, namespace in enumerate(namespaces)
+    ]
+    with contextlib.ExitStack() as stack:
+        ends = []
+        ready = context.Barrier(sum(not place.odd.is_absent for place in places))
+        for place in places:
+            if place.odd.is_absent:
+                continue
+            here, there = context.Pipe(duplex=False)
+            process = context.Process(target=_be_rank, args=(place, ready, there), daemon=True)
+            process.start()
+            stack.callback(process.join, 30)
+            stack.callback(process.kill)
+            there.close()
+            ends.append(here)
+        answers = [_received(end) for end in ends]
+    report = answers[0]
+    return report, [report.status, *answers[1:]]
+
+
+def _received(end: Connection) -> Any:
+    assert end.poll(LIMIT_S), "a rank of the doctor does not end"
+    answer = end.recv()
+    if isinstance(answer, BaseException):
+        raise answer
+    return answer
+
+
+def _be_rank(place: _Place, ready: Any, to: Connection) -> None:
+    die_with_parent()
+    os.environ.update(place.odd.environment)
+    enter(place.namespace)
+    if place.odd.cores:
+        os.sched_setaffinity(0, place.odd.cores)
+    if place.odd.facts:
+        _replace_facts(place.odd.facts)
+    try:
+        store = _core._RendezvousStore(place.store, place.rank == 0, 60.0)
+        meeting = Meeting(place.rank, place.size, Board(store, "doctor"))
+        options = examination.Options(
+            timeout_s=place.timeout_s, clock=lambda: time.time() + place.odd.clock_s
+        )
+        ready.wait(60)
+        to.send(examination.examine(meeting, Root(), options))
+    except BaseException as error:
+        to.send(error)
+
+
+def _replace_facts(changes: Mapping[str, Any]) -> None:
+    read = rank_facts.read
+    rank_facts.read = lambda root, rank: dataclasses.replace(read(root, rank), **changes)
