@@ -17,6 +17,9 @@ if typing.TYPE_CHECKING:
 __all__ = ["prometheus", "text"]
 
 
+_BUSY = 0.2  # of the time of long calls
+
+
 def text(report: Report) -> Iterator[str]:
     """Return the lines of a report."""
     if report.hosts:
@@ -64,8 +67,14 @@ def _path_rows(report: Report) -> list[tuple[str, ...]]:
         where = f"{names[path.a]} to {names[path.b]}"
         places = (where, *(each_other(names[end]) for end in (path.a, path.b)))
         faults = [each.check for each in report.findings if each.where.startswith(places)]
-        rows.append((where, *_path_cells(path), ", ".join(faults) or "ok"))
+        rows.append((where, *_path_cells(path), ", ".join(faults) or _verdict(path)))
     return rows
+
+
+def _verdict(path: Path) -> str:
+    if path.speed is not None and path.speed.waited > _BUSY:
+        return f"ok: cores were busy ({path.speed.waited:.0%})"
+    return "ok"
 
 
 def _path_cells(path: Path) -> tuple[str, ...]:

@@ -18,22 +18,23 @@ if typing.TYPE_CHECKING:
     from collections.abc import Callable
 
     from pccl.diagnostics.doctor.job.board import Board
+    from pccl.diagnostics.doctor.job.plan import Plan
     from pccl.diagnostics.doctor.root import Root
 
 __all__ = ["Agent"]
 
 PARTNER_S = 20.0
 GROUP_S = 8.0
-_AIM = 0.5  # of the speed of loopback, above which a path needs no second measurement
 
 
 class Agent:
     """Examines paths in the rounds of a tournament; the first rank of each host has one."""
 
     def __init__(
-        self, host: int, root: Root, board: Board, token: bytes, clock: Callable[[], float]
+        self, host: int, root: Root, board: Board, plan: Plan, clock: Callable[[], float]
     ) -> None:
-        self._host, self._board, self._clock, self._token = host, board, clock, token
+        self._host, self._board, self._plan, self._clock = host, board, plan, clock
+        self._token = bytes.fromhex(plan.token)
         facts = network.read(root)
         self.findings = [dataclasses.asdict(each) for each in examination.of_network(root, facts)]
         self._responder = Responder(self._token, sample_ports(*facts.ports), clock)
@@ -44,9 +45,9 @@ class Agent:
         )
         board.publish(f"end/{host}", dataclasses.asdict(self.own))
 
-    def examine(self, rounds: list[list[tuple[int, int]]]) -> list[dict[str, typing.Any]]:
+    def examine(self) -> list[dict[str, typing.Any]]:
         """Examine the paths of this host, one after the other."""
-        mine = [pair for each in rounds for pair in each if self._host in pair]
+        mine = [pair for each in self._plan.rounds for pair in each if self._host in pair]
         return [self._examine_path(*pair) for pair in mine]
 
     def received(self) -> dict[str, int]:
@@ -83,7 +84,7 @@ class Agent:
             name="doctor-path",
         )
         try:
-            found = speed.measure(comm, _AIM * speed.tcp_bytes_per_s())
+            found = speed.measure(comm, self._plan.aim * speed.tcp_bytes_per_s())
             return {"speed": dataclasses.asdict(found), "interface": self._interface_to(peer)}
         finally:
             comm.shutdown()

@@ -9,6 +9,7 @@ from pccl.diagnostics.doctor.finding import Finding, error, warning
 from pccl.diagnostics.doctor.job import agreement, clocks, paths, placement
 from pccl.diagnostics.doctor.job.hosts import JobHost, listed
 from pccl.diagnostics.doctor.job.path import Path
+from pccl.diagnostics.doctor.job.plan import is_crowded, share_of
 from pccl.diagnostics.doctor.job.probe import Probe
 from pccl.diagnostics.doctor.job.speed import Speed
 from pccl.diagnostics.doctor.report import HostRow, Report, merged
@@ -34,14 +35,13 @@ def report(
     found_paths = paths_of(hosts, results)
     names = [host.name for host in hosts]
     facts = [rank for host in hosts for rank in host.ranks]
-    one_machine = len({host.machine for host in hosts}) < len(hosts)
     findings = [
         *_absent(missing, silent),
         *_own_findings(hosts, results),
         *agreement.check(facts),
         *placement.check(hosts),
         *_local(hosts, results),
-        *paths.check(found_paths, names, one_machine),
+        *paths.check(found_paths, names, one_machine=is_crowded(hosts)),
         *clocks.check(found_paths, names),
     ]
     offsets = clocks.offsets_of(found_paths)
@@ -65,7 +65,7 @@ def paths_of(hosts: list[JobHost], results: dict[int, Result]) -> list[Path]:
         for part in result.get("paths", []):
             found.setdefault((part["a"], part["b"]), []).append((number, part))
     return [
-        _path(pair, dict(parts), agents, _share(hosts)) for pair, parts in sorted(found.items())
+        _path(pair, dict(parts), agents, share_of(hosts)) for pair, parts in sorted(found.items())
     ]
 
 
@@ -92,18 +92,6 @@ def _path(
         tcp_bytes_per_s=min(speeds, default=None),
         share=share,
     )
-
-
-def _share(hosts: Sequence[JobHost]) -> float:
-    """Return which part of its cores a host has while all hosts are examined at once."""
-    crowds: dict[str, list[JobHost]] = {}
-    for host in hosts:
-        crowds.setdefault(host.machine, []).append(host)
-    shares = [
-        len(frozenset().union(*(host.cores for host in crowd))) / len(crowd)
-        for crowd in crowds.values()
-    ]
-    return min(1.0, *shares)
 
 
 def _absent(missing: Sequence[int], silent: Sequence[int]) -> Iterator[Finding]:
@@ -155,7 +143,7 @@ def _local(hosts: Sequence[JobHost], results: dict[int, Result]) -> Iterator[Fin
             ).at(host.name)
             continue
         speed = _speed_of(host, results)
-        is_crowded = len(host.ranks) > len(host.cores) or _share(hosts) < 1
+        is_crowded = len(host.ranks) > len(host.cores) or share_of(hosts) < 1
         if speed is None or is_crowded or speed.large_s < SLOW_MEMORY * speed.predicted_large_s:
             continue
         yield warning(

@@ -8,15 +8,14 @@ their first ranks examine the paths. Each rank publishes its result, and rank 0 
 from __future__ import annotations
 
 import dataclasses
-import os
 import time
 import typing
 
-from pccl.diagnostics.doctor.job import evaluation, local, rank_facts, speed, tournament, world
+from pccl.diagnostics.doctor.job import evaluation, local, rank_facts, speed, world
 from pccl.diagnostics.doctor.job.agent import Agent
 from pccl.diagnostics.doctor.job.board import Late
-from pccl.diagnostics.doctor.job.hosts import JobHost, hosts_of
-from pccl.diagnostics.doctor.job.packets import TOKEN_BYTES
+from pccl.diagnostics.doctor.job.hosts import hosts_of
+from pccl.diagnostics.doctor.job.plan import Plan, plan_of
 from pccl.diagnostics.doctor.report import HEALTHY, Report
 from pccl.errors import Error, UnavailableError
 
@@ -80,9 +79,8 @@ def _lead(meeting: Meeting, root: Root, options: Options, begun: float) -> Repor
     board = meeting.board
     facts, missing = _gather_facts(board, meeting.size, begun + options.timeout_s)
     hosts = hosts_of(facts)
-    rounds = tournament.rounds(len(hosts))
-    plan = _plan(hosts, rounds[: options.rounds or None])
-    board.publish("plan", plan)
+    plan = plan_of(hosts, options.rounds)
+    board.publish("plan", dataclasses.asdict(plan))
     results, silent = _gather_results(board, facts, _work(meeting, root, options, plan), plan)
     report = evaluation.report(hosts, results, missing=missing, silent=silent)
     forms_world = report.status == HEALTHY
@@ -91,14 +89,14 @@ def _lead(meeting: Meeting, root: Root, options: Options, begun: float) -> Repor
         report.findings.extend(world.form(meeting))
     board.publish("status", report.status)
     _await_departures(board, len(facts) - 1 - len(silent))
-    left_out = sum(map(len, rounds)) - sum(map(len, plan["rounds"]))
-    return dataclasses.replace(report, seconds=time.monotonic() - begun, paths_left_out=left_out)
+    seconds = time.monotonic() - begun
+    return dataclasses.replace(report, seconds=seconds, paths_left_out=plan.left_out)
 
 
 def _follow(meeting: Meeting, root: Root, options: Options, begun: float) -> int:
     board = meeting.board
-    plan = board.read("plan", begun + 2 * options.timeout_s)
-    if not any(meeting.rank in ranks for ranks in plan["hosts"]):
+    plan = Plan(**board.read("plan", begun + 2 * options.timeout_s))
+    if plan.host_of(meeting.rank) is None:
         raise UnavailableError(
             f"rank {meeting.rank} came more than {options.timeout_s:g} s after the others: start"
             " all ranks together, or pass a longer --timeout"
@@ -112,25 +110,14 @@ def _follow(meeting: Meeting, root: Root, options: Options, begun: float) -> int
     return status
 
 
-def _plan(hosts: list[JobHost], rounds: list[list[tuple[int, int]]]) -> dict[str, typing.Any]:
-    """Return the plan, with a token that proves that a probe is of this job."""
-    return {
-        "hosts": [[rank.rank for rank in host.ranks] for host in hosts],
-        "rounds": rounds,
-        "token": os.urandom(TOKEN_BYTES).hex(),
-    }
+def _longest_s(plan: Plan) -> float:
+    return _ROUND_S * (len(plan.rounds) + 2)
 
 
-def _longest_s(plan: dict[str, typing.Any]) -> float:
-    return _ROUND_S * (len(plan["rounds"]) + 2)
-
-
-def _work(
-    meeting: Meeting, root: Root, options: Options, plan: dict[str, typing.Any]
-) -> dict[str, typing.Any]:
+def _work(meeting: Meeting, root: Root, options: Options, plan: Plan) -> dict[str, typing.Any]:
     """Do the part of this rank, and return its result."""
-    number = next(at for at, ranks in enumerate(plan["hosts"]) if meeting.rank in ranks)
-    ranks = plan["hosts"][number]
+    number = plan.host_of(meeting.rank) or 0
+    ranks = plan.hosts[number]
     result: dict[str, typing.Any] = {}
     try:
         result["local"] = local.measure(
@@ -147,11 +134,11 @@ def _work(
 
 
 def _examine_paths(
-    number: int, board: Board, root: Root, options: Options, plan: dict[str, typing.Any]
+    number: int, board: Board, root: Root, options: Options, plan: Plan
 ) -> dict[str, typing.Any]:
-    agent = Agent(number, root, board, bytes.fromhex(plan["token"]), options.clock)
+    agent = Agent(number, root, board, plan, options.clock)
     try:
-        paths = agent.examine(plan["rounds"])
+        paths = agent.examine()
         return {
             "findings": agent.findings,
             "paths": paths,
@@ -179,7 +166,7 @@ def _gather_facts(board: Board, size: int, deadline: float) -> tuple[list[RankFa
 
 
 def _gather_results(
-    board: Board, facts: list[RankFacts], own: dict[str, typing.Any], plan: dict[str, typing.Any]
+    board: Board, facts: list[RankFacts], own: dict[str, typing.Any], plan: Plan
 ) -> tuple[dict[int, dict[str, typing.Any]], list[int]]:
     """Return the results by rank, and the ranks that published none."""
     results, silent = {0: own}, []

@@ -15,7 +15,7 @@ if typing.TYPE_CHECKING:
     from pccl.diagnostics.doctor.job.path import Path
     from pccl.diagnostics.doctor.job.probe import Probe
 
-__all__ = ["check", "verdict"]
+__all__ = ["check", "slow_limit", "verdict"]
 
 MOST_LOST = 0.01
 LEAST_LOST_PINGS = 2
@@ -23,9 +23,15 @@ SLOW = 0.35  # of the expected speed
 SLOW_ON_ONE_MACHINE = 0.1  # where hosts share cores and memory
 SLOW_BESIDE_OTHERS = 0.25
 LONG_RTT_S = 0.005
+MOST_WAITED = 0.95  # of the time, for which a busy machine may answer
 
 
-def check(paths: Sequence[Path], names: Sequence[str], one_machine: bool) -> list[Finding]:
+def slow_limit(one_machine: bool) -> float:
+    """Return the part of the expected speed below which a path is slow."""
+    return SLOW_ON_ONE_MACHINE if one_machine else SLOW
+
+
+def check(paths: Sequence[Path], names: Sequence[str], *, one_machine: bool) -> list[Finding]:
     """Return the findings of all paths."""
     speeds = [path.speed.bytes_per_s for path in paths if path.speed is not None]
     usual = statistics.median(speeds) if len(speeds) >= 3 else None
@@ -167,14 +173,14 @@ def _slow(path: Path, usual: float | None, *, one_machine: bool) -> Iterator[Fin
         return
     measured = path.speed.bytes_per_s
     beside = "expected from its link and the costs of this machine"
-    limit = (SLOW_ON_ONE_MACHINE if one_machine else SLOW) * expected
+    limit = slow_limit(one_machine) * expected
     if usual is not None and not one_machine and measured < SLOW_BESIDE_OTHERS * usual:
         limit, expected, beside = usual, usual, "usual between the other hosts"
-    if measured < limit:
+    if measured < limit * (1 - min(path.speed.waited, MOST_WAITED)):
         interface = path.interface or path.there.interface
         yield warning(
             "path.slow",
-            f"{interface} carries {_rate(measured)}, {measured / expected:.0%} of the"
+            f"{interface} carries {_rate(measured)}, {100 * measured / expected:.2g} % of the"
             f" {_rate(expected)} {beside}",
             f"check its speed (`ethtool {interface}`), its queue (`tc qdisc show dev {interface}`)"
             " and other traffic, or name a faster interface in PCCL_SOCKET_IFNAME",

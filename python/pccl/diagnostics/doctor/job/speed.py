@@ -7,6 +7,7 @@ import dataclasses
 import re
 import time
 import typing
+from pathlib import Path
 
 import numpy as np
 
@@ -16,8 +17,8 @@ if typing.TYPE_CHECKING:
 __all__ = ["Speed", "measure", "tcp_bytes_per_s"]
 
 SMALL, MIDDLE, LARGE = 8, 256 << 10, 4 << 20
-_SMALL_CALLS = 10
-_SMALL_BLOCKS = 4
+_SMALL_CALLS = 5
+_SMALL_BLOCKS = 5
 _LARGE_CALLS = 3
 _ATTEMPTS = 3
 _PAUSE_S = 0.05
@@ -26,7 +27,10 @@ _MOST_S = 0.02  # of a call of MIDDLE bytes, for calls of LARGE bytes to be made
 
 @dataclasses.dataclass(frozen=True)
 class Speed:
-    """Times of an all_reduce: the shortest one of each length, in seconds."""
+    """Times of an all_reduce: the shortest one of each length, in seconds.
+
+    ``waited`` is the part of the time of long calls in which a rank waited for a core.
+    """
 
     small_s: float
     predicted_small_s: float
@@ -34,6 +38,7 @@ class Speed:
     large_s: float
     predicted_large_s: float
     ranks: int = 2
+    waited: float = 0.0
 
     @property
     def bytes_per_s(self) -> float:
@@ -77,7 +82,7 @@ def measure(comm: Communicator, aim: float) -> Speed:
     small = np.zeros(SMALL, np.uint8)
     comm.all_reduce(small)
     small_s = min(_seconds(comm, small, _SMALL_CALLS) for _ in range(_SMALL_BLOCKS))
-    nbytes, large_s = _measure_long_calls(comm, aim)
+    nbytes, large_s, waited = _measure_long_calls(comm, aim)
     return Speed(
         small_s=small_s,
         predicted_small_s=_predicted(comm, SMALL),
@@ -85,11 +90,16 @@ def measure(comm: Communicator, aim: float) -> Speed:
         large_s=large_s,
         predicted_large_s=_predicted(comm, nbytes),
         ranks=comm.world_size,
+        waited=waited,
     )
 
 
-def _measure_long_calls(comm: Communicator, aim: float) -> tuple[int, float]:
-    """Return a number of bytes and the seconds of a call, which are equal on all ranks."""
+def _measure_long_calls(comm: Communicator, aim: float) -> tuple[int, float, float]:
+    """Return a number of bytes, the seconds of a call, and the part that a rank waited.
+
+    All ranks have equal values.
+    """
+    begun, waited_s = time.perf_counter(), _waited_s()
     common_aim = _agreed(comm, aim, "min")
     nbytes, best_s = MIDDLE, float("inf")
     for attempt in range(_ATTEMPTS):
@@ -101,7 +111,16 @@ def _measure_long_calls(comm: Communicator, aim: float) -> tuple[int, float]:
             nbytes, best_s = LARGE, _shortest(comm, np.zeros(LARGE, np.uint8))
         if nbytes >= common_aim * best_s:
             break
-    return nbytes, best_s
+    share = (_waited_s() - waited_s) / (time.perf_counter() - begun)
+    return nbytes, best_s, _agreed(comm, min(share, 1.0), "max")
+
+
+def _waited_s() -> float:
+    """Return how long this thread was ready to run and had no core, in seconds."""
+    try:
+        return int(Path("/proc/thread-self/schedstat").read_text().split()[1]) * 1e-9
+    except (OSError, IndexError, ValueError):  # a kernel without these figures
+        return 0.0
 
 
 def _shortest(comm: Communicator, buffer: typing.Any) -> float:
