@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import resource
-import struct
 import tempfile
 import traceback
 import uuid
@@ -21,6 +19,7 @@ from faults.network import enter, join, separate_namespaces, why_no_namespaces
 from pccl import p2p
 from support.launch import warm_processes
 from support.ports import free_port
+from support.refused_calls import refuse
 from support.two_hosts import bind_over
 
 if TYPE_CHECKING:
@@ -44,23 +43,7 @@ def allow_small_files() -> None:
 
 def forbid_memory_files() -> None:
     """Let the kernel refuse memfd_create, as filters of containers may."""
-    # linux/filter.h, seccomp.h: load the number of the call; return EPERM for one, allow others.
-    number = {"x86_64": 319, "aarch64": 279}[os.uname().machine]
-    program = b"".join(
-        struct.pack("HBBI", *line)
-        for line in [
-            (0x20, 0, 0, 0),
-            (0x15, 0, 1, number),
-            (0x06, 0, 0, 0x00050000 | 1),
-            (0x06, 0, 0, 0x7FFF0000),
-        ]
-    )
-    text = ctypes.create_string_buffer(program)
-    # struct sock_fprog
-    filters = ctypes.create_string_buffer(struct.pack("HxxxxxxP", 4, ctypes.addressof(text)))
-    libc = ctypes.CDLL(None, use_errno=True)
-    assert libc.prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
-    assert libc.prctl(22, 2, filters) == 0, ctypes.get_errno()  # PR_SET_SECCOMP, by a filter
+    refuse("memfd_create")
     with pytest.raises(PermissionError):
         os.memfd_create("pccl-test")
 

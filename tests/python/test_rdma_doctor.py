@@ -349,7 +349,7 @@ def test_addresses_may_be_of_ipv6() -> None:
 
 def test_it_is_used_with_one_role_for_rdma() -> None:
     for arguments, message in (
-        ([], "pass --rdma"),
+        (["--peer", "a:1"], "pass --rdma, too"),
         (["--rdma", "--peer", "a:1", "--listen", "1"], "pass one of them"),
         (["--rdma", "--peer", "a"], "is no HOST:PORT"),
     ):

@@ -54,7 +54,10 @@ def examine(
     odd: Mapping[int, Odd] | None = None,
     timeout_s: float = 60.0,
 ) -> tuple[Report, list[int]]:
-    """Examine a job with a rank in each of ``namespaces``; return the report and all statuses."""
+    """Examine a job with a rank in each of ``namespaces``; return the report and all statuses.
+
+    An empty name leaves the rank in the network of the test.
+    """
     context = warm_processes()
     places = [
         _Place(
@@ -96,7 +99,8 @@ def _received(end: Connection) -> Any:
 def _be_rank(place: _Place, ready: Any, to: Connection) -> None:
     die_with_parent()
     os.environ.update(place.odd.environment)
-    enter(place.namespace)
+    if place.namespace:
+        enter(place.namespace)
     if place.odd.cores:
         os.sched_setaffinity(0, place.odd.cores)
     if place.odd.facts:
