@@ -318,6 +318,15 @@ def test_odd_ranks_of_a_real_job_are_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.multiproc
+def test_hosts_that_share_a_network_are_well(tmp_path: Path) -> None:
+    odd = {1: Odd(environment={"PCCL_HOST_ID": "other"})}
+    report, statuses = doctor_job.examine([""] * 2, tmp_path, odd)
+    assert [each.line for each in report.findings if each.check.startswith("path.")] == []
+    assert report.paths[0].speed is not None
+    assert statuses == [report.status] * 2
+
+
+@pytest.mark.multiproc
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="binding needs two cores")
 def test_ranks_of_a_real_job_on_one_core_are_found(tmp_path: Path) -> None:
     core = frozenset({min(os.sched_getaffinity(0))})

@@ -137,7 +137,7 @@ def test_a_host_without_an_interface_reaches_nobody(tmp_path: Path) -> None:
         interface_down(hosts)
         report, _ = doctor_job.examine(hosts, tmp_path)
     checks = [each.check for each in report.findings]
-    assert checks[0] == "path.unreachable"
+    assert checks[0] == "path.no_address"
     assert "network.interface" in checks
 
 

@@ -8,6 +8,7 @@ import typing
 
 from pccl.diagnostics.doctor.finding import Finding, error, warning
 from pccl.diagnostics.doctor.job.path import expected_bytes_per_s
+from pccl.diagnostics.doctor.job.probe import NO_ADDRESS
 
 if typing.TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -65,6 +66,16 @@ def _unreached(path: Path, names: Sequence[str]) -> Iterator[Finding]:
     """Find a path without connections: no route, one direction alone, or nothing at all."""
     if any(each.is_reached or each.answered for each in (path.there, path.back)):
         return
+    for probe, _, other in _directions(path, names):
+        if probe.failure == NO_ADDRESS:
+            yield error(
+                "path.no_address",
+                f"{other} has no address at which others can reach it",
+                "bring an interface up there (`ip link set NAME up`, `ip address add`), or correct"
+                " PCCL_SOCKET_IFNAME",
+                host=other,
+            )
+            return
     for probe, own, other in _directions(path, names):
         if "unreachable" in probe.failure.lower():
             yield error(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import ipaddress
 import time
 import typing
 
@@ -21,6 +22,7 @@ PINGS = 200
 REACH_S = 1.5
 GRACE_S = 0.05
 SERIES_S = 3.0
+NO_ADDRESS = "no address of its own"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,12 +87,13 @@ class Probe:
 
 
 def addresses_of(interfaces: Sequence[Interface], requested: str) -> list[Address]:
-    """Return the addresses at which PCCL listens, in the order of the interfaces."""
+    """Return the addresses at which PCCL listens: those of the loopback if there are no others."""
     from pccl.diagnostics.doctor.host.interfaces import selected
 
     usable = [each for each in interfaces if each.is_usable]
     if requested:
         usable = selected(usable, requested)
+    usable = usable or [each for each in interfaces if each.is_loopback]
     found = [
         Address(address, each.name, each.mtu, each.mbit)
         for each in usable
@@ -103,9 +106,8 @@ def probe(
     number: int, own: End, peer: End, token: bytes, clock: Callable[[], float] = time.time
 ) -> Probe:
     """Probe the path to a peer, from the host with this number."""
-    shared = {each.address for each in own.addresses}
-    addresses = [each for each in peer.addresses if each.address not in shared]
-    result = Probe(failure="the other host has no address of its own")
+    addresses = _addresses_apart(own, peer)
+    result = Probe(failure=NO_ADDRESS)
     if not addresses or not peer.tcp_ports:
         return result
     first = _first_reached(number, addresses, peer, token, result)
@@ -117,6 +119,18 @@ def probe(
             result.largest_mtu = _path_mtu(pinger, result.mtu)
     _dial_ports(first.address, peer, result)
     return result
+
+
+def _addresses_apart(own: End, peer: End) -> list[Address]:
+    """Return the addresses of the peer alone; hosts with equal addresses share their network."""
+    shared = {each.address for each in own.addresses}
+    if shared == {each.address for each in peer.addresses}:
+        return peer.addresses
+    return [
+        each
+        for each in peer.addresses
+        if each.address not in shared and not ipaddress.ip_address(each.address).is_loopback
+    ]
 
 
 def _first_reached(
