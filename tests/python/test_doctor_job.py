@@ -12,17 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from pccl.diagnostics.doctor import show
-from pccl.diagnostics.doctor.job import agreement, clocks, paths, placement, tournament
-from pccl.diagnostics.doctor.job.board import Board, Late
+from pccl.diagnostics.doctor.job import agreement, clocks, paths, placement, show, tournament
+from pccl.diagnostics.doctor.job.exchange import Exchange, Late
 from pccl.diagnostics.doctor.job.hosts import hosts_of, listed
 from pccl.diagnostics.doctor.job.packets import Packet, decode, encode
 from pccl.diagnostics.doctor.job.path import Path as HostPath
 from pccl.diagnostics.doctor.job.probe import Probe
 from pccl.diagnostics.doctor.job.rank_facts import RankFacts
+from pccl.diagnostics.doctor.job.report import HostRow, Report, merged
 from pccl.diagnostics.doctor.job.responder import sample_ports
 from pccl.diagnostics.doctor.job.speed import Speed
-from pccl.diagnostics.doctor.report import HostRow, Report, merged
 from pccl.errors import UnavailableError
 from support import doctor_job
 from support.doctor_job import Odd
@@ -239,12 +238,12 @@ class DictStore:
 
 
 def test_values_travel_in_pieces() -> None:
-    board = Board(DictStore(), "doctor").part("a")
+    exchange = Exchange(DictStore(), "doctor").part("a")
     value = {"text": "x" * 200_000}
-    board.publish("key", value)
-    assert board.read("key", 0.0) == value
+    exchange.publish("key", value)
+    assert exchange.read("key", 0.0) == value
     with pytest.raises(Late, match="missing"):
-        board.read("missing", 0.0)
+        exchange.read("missing", 0.0)
 
 
 @pytest.mark.parametrize("count", [b"", b"-1", b"0", b"99999999", b"x"])
@@ -252,14 +251,14 @@ def test_an_entry_of_nonsense_is_an_error(count: bytes) -> None:
     store = DictStore()
     store.values["doctor/key"] = count
     with pytest.raises(UnavailableError, match="pieces"):
-        Board(store, "doctor").read("key", 0.0)
+        Exchange(store, "doctor").read("key", 0.0)
 
 
 def test_an_entry_that_is_no_json_is_an_error() -> None:
     store = DictStore()
     store.values |= {"doctor/key": b"1", "doctor/key/0": b"{"}
     with pytest.raises(UnavailableError, match="no JSON"):
-        Board(store, "doctor").read("key", 0.0)
+        Exchange(store, "doctor").read("key", 0.0)
 
 
 def a_report() -> Report:
@@ -401,7 +400,7 @@ def test_a_job_of_a_launcher_is_examined(launcher: list[str]) -> None:
 
 
 def test_the_guide_lists_every_check() -> None:
-    sources = Path(show.__file__).parent.rglob("*.py")
+    sources = Path(show.__file__).parents[1].rglob("*.py")
     pattern = re.compile(r'(?:error|warning|make)\(\s*"([a-z]+\.[a-z_]+)"')
     checks = {name for source in sources for name in pattern.findall(source.read_text())}
     listed_checks = re.findall(r"^\| `([a-z]+\.[a-z_]+)` \|", DOCS.read_text(), re.MULTILINE)

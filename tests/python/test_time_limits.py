@@ -226,6 +226,7 @@ BEHIND = {
     *("EtcdGateway.put", "EtcdGateway.put_if", "EtcdGateway.renew", "EtcdGateway.revoke"),
     *("held_by", "ask"),
     *("examine", "listen", "connect"),  # pccl doctor --rdma: tests/python/test_rdma_doctor.py
+    "meet",  # pccl doctor in a job: tests/python/test_doctor_job.py
 }
 # Tried below, or in tests of several processes (test_time_limits.py of tests/multiproc).
 ELSEWHERE = {

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from faults.network import enter
 from pccl import _core
 from pccl.diagnostics.doctor.job import examination, rank_facts
-from pccl.diagnostics.doctor.job.board import Board
+from pccl.diagnostics.doctor.job.exchange import Exchange
 from pccl.diagnostics.doctor.job.meeting import Meeting
 from pccl.diagnostics.doctor.root import Root
 from support.launch import die_with_parent, warm_processes
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from pathlib import Path
 
-    from pccl.diagnostics.doctor.report import Report
+    from pccl.diagnostics.doctor.job.report import Report
 
 LIMIT_S = 120.0
 
@@ -107,7 +107,7 @@ def _be_rank(place: _Place, ready: Any, to: Connection) -> None:
         _replace_facts(place.odd.facts)
     try:
         store = _core._RendezvousStore(place.store, place.rank == 0, 60.0)
-        meeting = Meeting(place.rank, place.size, Board(store, "doctor"))
+        meeting = Meeting(place.rank, place.size, Exchange(store, "doctor"))
         options = examination.Options(
             timeout_s=place.timeout_s, clock=lambda: time.time() + place.odd.clock_s
         )

@@ -13,15 +13,15 @@ from pccl.cli import terminal
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pccl.diagnostics.doctor.report import Report
+    from pccl.diagnostics.doctor.job.report import Report
     from pccl.diagnostics.rdma_channel import PeerChannel
     from pccl.diagnostics.rdma_doctor import ExaminedStep
 
 __all__ = ["EXAMPLES", "doctor"]
 
 EXAMPLES = terminal.examples(
-    "pccl doctor                                  # this host",
-    "torchrun --nproc-per-node 8 -m pccl doctor   # all ranks of a job, and their hosts",
+    "pccl doctor                         # this host",
+    "pccl run -n 2 -m pccl doctor        # a job: its ranks, hosts and paths",
     "pccl doctor --rdma --peer node7:4711",
 )
 _MOST_PORT = 65535
@@ -60,13 +60,14 @@ def doctor(
         bool, typer.Option("--prometheus", help="Print metrics in Prometheus' text format.")
     ] = False,
 ) -> None:
-    """Examine this host, or a job, and name the setting to change for each fault.
+    """Examine this host or a job: faults and settings.
 
-    Started by a launcher (torchrun, pccl run), it examines the hosts of the job and the paths
-    between them, and rank 0 prints the report. Each finding is one line. With --rdma it examines
-    RDMA step by step until one fails; to examine the way between two hosts, run it with --listen
-    PORT on one of them and with --peer HOST:PORT on the other; both should have the same
-    PCCL_SECRET_FILE. The exit code is 0 without errors, 1 with errors, and 2 for wrong use.
+    Each finding is one line, which names the fault and the setting to change. Started by a launcher
+    (torchrun, pccl run), it examines the hosts of the job and the paths between them, and rank 0
+    prints the report. With --rdma it examines RDMA, step by step until one fails. To examine the
+    way between two hosts, run it with --listen PORT on one of them and with --peer HOST:PORT on the
+    other; both should have the same PCCL_SECRET_FILE. The exit code is 0 without errors, 1 with
+    errors, and 2 for wrong use.
     """
     if as_json and as_prometheus:
         raise typer.BadParameter("--json and --prometheus are two forms: pass one of them")
@@ -91,7 +92,7 @@ def _examine(timeout: float, rounds: int) -> "Report | int":
 
     if not meeting.is_in_job():
         from pccl.diagnostics.doctor.host.examination import of_host
-        from pccl.diagnostics.doctor.report import Report, merged
+        from pccl.diagnostics.doctor.job.report import Report, merged
 
         begun = time.monotonic()
         found = of_host(Root())
@@ -103,7 +104,7 @@ def _examine(timeout: float, rounds: int) -> "Report | int":
 
 
 def _print_report(report: "Report", *, as_json: bool, as_prometheus: bool) -> None:
-    from pccl.diagnostics.doctor import show
+    from pccl.diagnostics.doctor.job import show
 
     if as_json:
         terminal.print_json(report.as_json())

@@ -17,7 +17,7 @@ from pccl.errors import Error
 if typing.TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pccl.diagnostics.doctor.job.board import Board
+    from pccl.diagnostics.doctor.job.exchange import Exchange
     from pccl.diagnostics.doctor.job.plan import Plan
     from pccl.diagnostics.doctor.root import Root
 
@@ -31,9 +31,9 @@ class Agent:
     """Examines paths in the rounds of a tournament; the first rank of each host has one."""
 
     def __init__(
-        self, host: int, root: Root, board: Board, plan: Plan, clock: Callable[[], float]
+        self, host: int, root: Root, exchange: Exchange, plan: Plan, clock: Callable[[], float]
     ) -> None:
-        self._host, self._board, self._plan, self._clock = host, board, plan, clock
+        self._host, self._exchange, self._plan, self._clock = host, exchange, plan, clock
         self._token = bytes.fromhex(plan.token)
         facts = network.read(root)
         self.findings = [dataclasses.asdict(each) for each in examination.of_network(root, facts)]
@@ -43,7 +43,7 @@ class Agent:
             self._responder.udp_port,
             self._responder.tcp_ports,
         )
-        board.publish(f"end/{host}", dataclasses.asdict(self.own))
+        exchange.publish(f"end/{host}", dataclasses.asdict(self.own))
 
     def examine(self) -> list[dict[str, typing.Any]]:
         """Examine the paths of this host, one after the other."""
@@ -60,21 +60,21 @@ class Agent:
 
     def _examine_path(self, a: int, b: int) -> dict[str, typing.Any]:
         peer = b if self._host == a else a
-        place = self._board.part(f"pair/{a}-{b}")
+        place = self._exchange.part(f"pair/{a}-{b}")
         result: dict[str, typing.Any] = {"a": a, "b": b, "probe": None, "speed": None}
         try:
-            end = probe.End.of(self._board.read(f"end/{peer}", time.monotonic() + PARTNER_S))
+            end = probe.End.of(self._exchange.read(f"end/{peer}", time.monotonic() + PARTNER_S))
             self._meet(place, "begin", peer)
             own = probe.probe(self._host, self.own, end, self._token, self._clock)
             result["probe"] = dataclasses.asdict(own)
-            others = self._exchange(place, "measurable", peer, own.is_measurable)
+            others = self._swap(place, "measurable", peer, own.is_measurable)
             if own.is_measurable and others:
                 result.update(self._measure(place, int(self._host == b), end))
         except (Error, OSError, ValueError, KeyError, TypeError) as error:
             result["failure"] = " ".join(str(error).split())
         return result
 
-    def _measure(self, place: Board, rank: int, peer: probe.End) -> dict[str, typing.Any]:
+    def _measure(self, place: Exchange, rank: int, peer: probe.End) -> dict[str, typing.Any]:
         """Measure the path by a group of two ranks."""
         comm = Communicator(
             rank=rank,
@@ -98,9 +98,9 @@ class Agent:
                 return names[local]
         return ""
 
-    def _meet(self, place: Board, name: str, peer: int) -> None:
-        self._exchange(place, name, peer, True)
+    def _meet(self, place: Exchange, name: str, peer: int) -> None:
+        self._swap(place, name, peer, True)
 
-    def _exchange(self, place: Board, name: str, peer: int, value: object) -> typing.Any:
+    def _swap(self, place: Exchange, name: str, peer: int, value: object) -> typing.Any:
         place.publish(f"{name}/{self._host}", value)
         return place.read(f"{name}/{peer}", time.monotonic() + PARTNER_S)

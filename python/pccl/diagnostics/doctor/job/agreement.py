@@ -69,7 +69,7 @@ def _minorities(
 ) -> Iterator[tuple[list[int], typing.Any, typing.Any]]:
     """Return the ranks with each value that most do not have, the value, and that of most.
 
-    Of values that are equally frequent, that of the lowest rank counts as the one of most.
+    Where two values are equally frequent, that of the lowest rank counts as the one of most.
     """
     counts = Counter(value_of(rank) for rank in ranks)
     if len(counts) < 2:

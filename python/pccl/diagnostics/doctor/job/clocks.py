@@ -21,8 +21,8 @@ MOST_S = 0.25
 def offsets_of(paths: Sequence[Path]) -> dict[int, float]:
     """Return how far each host's clock is ahead of those of most hosts, in seconds.
 
-    Of two hosts alone, the clock of the first one counts as right. Hosts to which no chain of
-    answered pings leads from the first one are left out.
+    Where there are two hosts, the clock of the first one counts as right. Hosts to which no chain
+    of answered pings leads from the first one are left out.
     """
     ahead: dict[int, dict[int, float]] = {}
     for path in paths:

@@ -11,8 +11,8 @@ from pccl.diagnostics.doctor.job.hosts import JobHost, listed
 from pccl.diagnostics.doctor.job.path import Path
 from pccl.diagnostics.doctor.job.plan import is_crowded, share_of
 from pccl.diagnostics.doctor.job.probe import Probe
+from pccl.diagnostics.doctor.job.report import HostRow, Report, merged
 from pccl.diagnostics.doctor.job.speed import Speed
-from pccl.diagnostics.doctor.report import HostRow, Report, merged
 
 if typing.TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

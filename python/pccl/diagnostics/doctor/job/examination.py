@@ -13,16 +13,16 @@ import typing
 
 from pccl.diagnostics.doctor.job import evaluation, local, rank_facts, speed, world
 from pccl.diagnostics.doctor.job.agent import Agent
-from pccl.diagnostics.doctor.job.board import Late
+from pccl.diagnostics.doctor.job.exchange import Late
 from pccl.diagnostics.doctor.job.hosts import hosts_of
 from pccl.diagnostics.doctor.job.plan import Plan, plan_of
-from pccl.diagnostics.doctor.report import HEALTHY, Report
+from pccl.diagnostics.doctor.job.report import HEALTHY, Report
 from pccl.errors import Error, UnavailableError
 
 if typing.TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pccl.diagnostics.doctor.job.board import Board
+    from pccl.diagnostics.doctor.job.exchange import Exchange
     from pccl.diagnostics.doctor.job.meeting import Meeting
     from pccl.diagnostics.doctor.job.rank_facts import RankFacts
     from pccl.diagnostics.doctor.root import Root
@@ -69,44 +69,44 @@ def examine(meeting: Meeting, root: Root, options: Options | None = None) -> Rep
     options = options or Options()
     begun = time.monotonic()
     facts = rank_facts.read(root, meeting.rank)
-    meeting.board.publish(f"facts/{meeting.rank}", dataclasses.asdict(facts))
+    meeting.exchange.publish(f"facts/{meeting.rank}", dataclasses.asdict(facts))
     if meeting.rank == 0:
         return _lead(meeting, root, options, begun)
     return _follow(meeting, root, options, begun)
 
 
 def _lead(meeting: Meeting, root: Root, options: Options, begun: float) -> Report:
-    board = meeting.board
-    facts, missing = _gather_facts(board, meeting.size, begun + options.timeout_s)
+    exchange = meeting.exchange
+    facts, missing = _gather_facts(exchange, meeting.size, begun + options.timeout_s)
     hosts = hosts_of(facts)
     plan = plan_of(hosts, options.rounds)
-    board.publish("plan", dataclasses.asdict(plan))
-    results, silent = _gather_results(board, facts, _work(meeting, root, options, plan), plan)
+    exchange.publish("plan", dataclasses.asdict(plan))
+    results, silent = _gather_results(exchange, facts, _work(meeting, root, options, plan), plan)
     report = evaluation.report(hosts, results, missing=missing, silent=silent)
     forms_world = report.status == HEALTHY
-    board.publish("world", forms_world)
+    exchange.publish("world", forms_world)
     if forms_world:
         report.findings.extend(world.form(meeting))
-    board.publish("status", report.status)
-    _await_departures(board, len(facts) - 1 - len(silent))
+    exchange.publish("status", report.status)
+    _await_departures(exchange, len(facts) - 1 - len(silent))
     seconds = time.monotonic() - begun
     return dataclasses.replace(report, seconds=seconds, paths_left_out=plan.left_out)
 
 
 def _follow(meeting: Meeting, root: Root, options: Options, begun: float) -> int:
-    board = meeting.board
-    plan = Plan(**board.read("plan", begun + 2 * options.timeout_s))
+    exchange = meeting.exchange
+    plan = Plan(**exchange.read("plan", begun + 2 * options.timeout_s))
     if plan.host_of(meeting.rank) is None:
         raise UnavailableError(
             f"rank {meeting.rank} came more than {options.timeout_s:g} s after the others: start"
             " all ranks together, or pass a longer --timeout"
         )
-    board.publish(f"result/{meeting.rank}", _work(meeting, root, options, plan))
+    exchange.publish(f"result/{meeting.rank}", _work(meeting, root, options, plan))
     deadline = time.monotonic() + _longest_s(plan)
-    if board.read("world", deadline, _IDLE_PAUSE_S):
+    if exchange.read("world", deadline, _IDLE_PAUSE_S):
         world.form(meeting)
-    status = int(board.read("status", deadline + world.LIMIT_S, _IDLE_PAUSE_S))
-    board.add("left", 1)
+    status = int(exchange.read("status", deadline + world.LIMIT_S, _IDLE_PAUSE_S))
+    exchange.add("left", 1)
     return status
 
 
@@ -121,22 +121,22 @@ def _work(meeting: Meeting, root: Root, options: Options, plan: Plan) -> dict[st
     result: dict[str, typing.Any] = {}
     try:
         result["local"] = local.measure(
-            meeting.board.part(f"host/{number}"),
+            meeting.exchange.part(f"host/{number}"),
             ranks,
             meeting.rank,
             restricted="PCCL_TRANSPORTS" in root.environment,
         )
         if meeting.rank == ranks[0]:
-            result.update(_examine_paths(number, meeting.board, root, options, plan))
+            result.update(_examine_paths(number, meeting.exchange, root, options, plan))
     except (Error, OSError) as error:
         result["failure"] = " ".join(str(error).split())
     return result
 
 
 def _examine_paths(
-    number: int, board: Board, root: Root, options: Options, plan: Plan
+    number: int, exchange: Exchange, root: Root, options: Options, plan: Plan
 ) -> dict[str, typing.Any]:
-    agent = Agent(number, root, board, plan, options.clock)
+    agent = Agent(number, root, exchange, plan, options.clock)
     try:
         paths = agent.examine()
         return {
@@ -149,12 +149,14 @@ def _examine_paths(
         agent.close()
 
 
-def _gather_facts(board: Board, size: int, deadline: float) -> tuple[list[RankFacts], list[int]]:
+def _gather_facts(
+    exchange: Exchange, size: int, deadline: float
+) -> tuple[list[RankFacts], list[int]]:
     """Return the facts of the ranks that came, and the ranks that did not."""
     found, missing = [], []
     for rank in range(size):
         try:
-            found.append(rank_facts.RankFacts.of(board.read(f"facts/{rank}", deadline)))
+            found.append(rank_facts.RankFacts.of(exchange.read(f"facts/{rank}", deadline)))
         except Late:
             missing.append(rank)
         except TypeError:
@@ -166,21 +168,21 @@ def _gather_facts(board: Board, size: int, deadline: float) -> tuple[list[RankFa
 
 
 def _gather_results(
-    board: Board, facts: list[RankFacts], own: dict[str, typing.Any], plan: Plan
+    exchange: Exchange, facts: list[RankFacts], own: dict[str, typing.Any], plan: Plan
 ) -> tuple[dict[int, dict[str, typing.Any]], list[int]]:
     """Return the results by rank, and the ranks that published none."""
     results, silent = {0: own}, []
     deadline = time.monotonic() + _longest_s(plan)
     for rank in (each.rank for each in facts if each.rank):
         try:
-            results[rank] = board.read(f"result/{rank}", deadline)
+            results[rank] = exchange.read(f"result/{rank}", deadline)
         except Late:
             silent.append(rank)
     return results, silent
 
 
-def _await_departures(board: Board, others: int) -> None:
+def _await_departures(exchange: Exchange, others: int) -> None:
     """Serve the store until the others have read the status."""
     deadline = time.monotonic() + _LEAVE_S
-    while board.add("left", 0) < others and time.monotonic() < deadline:
+    while exchange.add("left", 0) < others and time.monotonic() < deadline:
         time.sleep(0.02)

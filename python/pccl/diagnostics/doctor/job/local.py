@@ -11,7 +11,7 @@ from pccl.diagnostics.doctor.job import speed
 from pccl.errors import Error
 
 if typing.TYPE_CHECKING:
-    from pccl.diagnostics.doctor.job.board import Board
+    from pccl.diagnostics.doctor.job.exchange import Exchange
 
 __all__ = ["measure"]
 
@@ -19,14 +19,14 @@ GROUP_S = 20.0
 
 
 def measure(
-    board: Board, ranks: list[int], rank: int, *, restricted: bool
+    exchange: Exchange, ranks: list[int], rank: int, *, restricted: bool
 ) -> dict[str, typing.Any] | None:
     """Measure a group of all ranks of a host; all of them call this.
 
     Parameters
     ----------
-    board
-        Board of the host.
+    exchange
+        Exchange of the host.
     ranks
         Ranks of the host.
     rank
@@ -46,7 +46,7 @@ def measure(
         comm = Communicator(
             rank=ranks.index(rank),
             world_size=len(ranks),
-            rendezvous=board,
+            rendezvous=exchange,
             timeout=GROUP_S,
             name="doctor-host",
             transports="" if restricted else "shm",

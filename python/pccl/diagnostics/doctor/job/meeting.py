@@ -9,22 +9,22 @@ import typing
 
 from pccl import _core
 from pccl.communicator import environment
-from pccl.diagnostics.doctor.job.board import Board
+from pccl.diagnostics.doctor.job.exchange import Exchange
 
 __all__ = ["Meeting", "is_in_job", "meet"]
 
 
 @dataclasses.dataclass(frozen=True)
 class Meeting:
-    """A rank of a job, and the board that all ranks share."""
+    """A rank of a job, and the exchange that all ranks share."""
 
     rank: int
     size: int
-    board: Board
+    exchange: Exchange
 
 
 class _TorchStore:
-    """The store of torchrun's agent, as a board uses it."""
+    """The store of torchrun's agent, as an `Exchange` uses it."""
 
     def __init__(self, store: typing.Any) -> None:
         self._store = store
@@ -59,4 +59,4 @@ def meet(timeout: float) -> Meeting:
         store: typing.Any = _core._RendezvousStore(where, rank == 0, timeout)
     else:
         store = _TorchStore(where)
-    return Meeting(rank, size, Board(store, f"doctor/{environment.attempt()}"))
+    return Meeting(rank, size, Exchange(store, f"doctor/{environment.attempt()}"))

@@ -23,7 +23,7 @@ def form(meeting: Meeting) -> list[Finding]:
         comm = Communicator(
             rank=meeting.rank,
             world_size=meeting.size,
-            rendezvous=meeting.board.part("group"),
+            rendezvous=meeting.exchange.part("group"),
             timeout=LIMIT_S,
             name="doctor",
         )

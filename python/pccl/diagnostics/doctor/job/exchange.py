@@ -13,7 +13,7 @@ import typing
 
 from pccl.errors import UnavailableError
 
-__all__ = ["Board", "Late", "Store"]
+__all__ = ["Exchange", "Late", "Store"]
 
 _PIECE = 48 * 1024
 _MOST_PIECES = 4096
@@ -38,7 +38,7 @@ class Late(UnavailableError):
     """A value that did not come before the deadline."""
 
 
-class Board:
+class Exchange:
     """A part of a store, by the prefix of its keys.
 
     It is itself a store at which a ``Communicator`` can meet.
@@ -48,9 +48,9 @@ class Board:
         self._store = store
         self._prefix = prefix
 
-    def part(self, name: str) -> Board:
-        """Return the part of this board for one purpose."""
-        return Board(self._store, f"{self._prefix}/{name}")
+    def part(self, name: str) -> Exchange:
+        """Return the part of this exchange for one purpose."""
+        return Exchange(self._store, f"{self._prefix}/{name}")
 
     def set(self, key: str, value: bytes) -> None:
         """Set a key."""

@@ -6,13 +6,13 @@ from __future__ import annotations
 import typing
 
 from pccl.diagnostics.doctor.job.path import expected_bytes_per_s
-from pccl.diagnostics.doctor.report import each_other
+from pccl.diagnostics.doctor.job.report import each_other
 
 if typing.TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pccl.diagnostics.doctor.job.path import Path
-    from pccl.diagnostics.doctor.report import HostRow, Report
+    from pccl.diagnostics.doctor.job.report import HostRow, Report
 
 __all__ = ["prometheus", "text"]
 
