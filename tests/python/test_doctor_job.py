@@ -170,6 +170,18 @@ def test_one_lost_ping_is_no_loss() -> None:
     assert checks_of(path) == ["path.loss"]
 
 
+def test_a_faster_interface_that_is_not_used_is_found() -> None:
+    path = good_path(interface="eth0")
+    path.there.interfaces = {"eth0": 10_000, "eth1": 100_000}
+    found = list(paths.verdict(path, ["node0", "node1"], None))
+    assert [each.check for each in found] == ["path.interface"]
+    assert "PCCL_SOCKET_IFNAME=eth1" in found[0].line
+    path.interface = "eth1"
+    assert checks_of(path) == []
+    path.there.interfaces = {"eth0": 10_000, "eth1": 0}
+    assert checks_of(path) == []
+
+
 def test_the_failure_of_a_group_is_found() -> None:
     assert checks_of(good_path(failure="rank 1 is lost")) == ["path.group"]
 

@@ -24,6 +24,7 @@ SLOW = 0.35  # of the expected speed
 SLOW_ON_ONE_MACHINE = 0.1  # where hosts share cores and memory
 SLOW_BESIDE_OTHERS = 0.25
 LONG_RTT_S = 0.005
+MUCH_FASTER = 2
 MOST_WAITED = 0.95  # of the time, for which a busy machine may answer
 
 
@@ -60,6 +61,7 @@ def verdict(
         )
     else:
         yield from _slow(path, usual, one_machine=one_machine)
+        yield from _slower_interface(path)
 
 
 def _unreached(path: Path, names: Sequence[str]) -> Iterator[Finding]:
@@ -197,6 +199,22 @@ def _slow(path: Path, usual: float | None, *, one_machine: bool) -> Iterator[Fin
             " and other traffic, or name a faster interface in PCCL_SOCKET_IFNAME",
             bytes_per_s=measured,
             expected=expected,
+        )
+
+
+def _slower_interface(path: Path) -> Iterator[Finding]:
+    """Find that PCCL uses another interface than the fastest one that leads to the host."""
+    mbits = path.there.interfaces
+    used = path.interface or path.there.interface
+    best = max(mbits, key=lambda name: mbits[name], default="")
+    if mbits.get(used) and mbits[best] >= MUCH_FASTER * mbits[used]:
+        yield warning(
+            "path.interface",
+            f"PCCL uses {used} with {mbits[used]} Mb/s, and {best} with {mbits[best]} Mb/s leads"
+            " there, too",
+            f"set PCCL_SOCKET_IFNAME={best} on all ranks",
+            used=used,
+            best=best,
         )
 
 

@@ -73,6 +73,8 @@ class Probe:
     open_ports: list[int] = dataclasses.field(default_factory=list)
     closed_ports: list[int] = dataclasses.field(default_factory=list)
     port_failure: str = ""
+    routes: dict[str, str] = dataclasses.field(default_factory=dict)  # from which address, to each
+    interfaces: dict[str, int] = dataclasses.field(default_factory=dict)  # that lead there: Mb/s
 
     @property
     def is_reached(self) -> bool:
@@ -112,6 +114,7 @@ def probe(
         return result
     first = _first_reached(number, addresses, peer, token, result)
     result.address = first.address
+    _describe_others(own, peer, result)
     with Pinger(number, token, (first.address, peer.udp_port), clock) as pinger:
         _measure_pings(pinger, result)
         _describe(pinger.local, own, first, result)
@@ -139,7 +142,8 @@ def _first_reached(
     """Return the first address with a connection or with answers, otherwise the first one."""
     ends = [(each.address, peer.tcp_ports[0]) for each in addresses]
     outcomes = dial(ends, REACH_S, GRACE_S)
-    good = {each.address for each in reached(outcomes)}
+    result.routes = {each.address: each.local for each in reached(outcomes)}
+    good = result.routes
     for each in addresses:
         if each.address in good:
             result.failure = ""
@@ -170,6 +174,18 @@ def _describe(local: str, own: End, peer: Address, result: Probe) -> None:
     result.mtu = min(result.own_mtu, peer.mtu)
     speeds = [each.mbit for each in (mine, peer) if each and each.mbit]
     result.mbit = min(speeds, default=0)
+
+
+def _describe_others(own: End, peer: End, result: Probe) -> None:
+    """Note the speed of each interface of this host by which an address of the peer is reached."""
+    mine = {each.address: each for each in own.addresses}
+    for address in peer.addresses:
+        local = mine.get(result.routes.get(address.address, ""))
+        if local is not None:
+            mbit = min(local.mbit, address.mbit)
+            result.interfaces[local.interface] = max(
+                mbit, result.interfaces.get(local.interface, 0)
+            )
 
 
 def _path_mtu(pinger: Pinger, mtu: int) -> int:

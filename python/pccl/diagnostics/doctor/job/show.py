@@ -79,7 +79,7 @@ def _verdict(path: Path) -> str:
 
 def _path_cells(path: Path) -> tuple[str, ...]:
     probe, speed, expected = path.there, path.speed, expected_bytes_per_s(path)
-    mtu = probe.largest_mtu or probe.mtu
+    mtu = min(each.largest_mtu or each.mtu for each in (path.there, path.back))
     return (
         path.interface or probe.interface or "-",
         str(mtu) if mtu else "-",
