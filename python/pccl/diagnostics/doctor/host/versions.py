@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib.metadata
 import platform
 import re
@@ -69,11 +70,15 @@ def check(versions: Versions) -> Iterator[Finding]:
         )
 
 
+@functools.cache
 def _installed(name: str) -> str:
+    """Return the version of a package, without the time that parsing its metadata takes."""
     try:
-        return importlib.metadata.version(name)
+        metadata = importlib.metadata.distribution(name).read_text("METADATA") or ""
     except importlib.metadata.PackageNotFoundError:
         return ""
+    found = re.search(r"^Version: *(\S+)", metadata, re.MULTILINE)
+    return found[1] if found else ""
 
 
 def _release(version: str) -> tuple[int, ...]:

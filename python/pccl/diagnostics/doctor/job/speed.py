@@ -16,10 +16,10 @@ if typing.TYPE_CHECKING:
 
 __all__ = ["Speed", "measure", "tcp_bytes_per_s"]
 
-SMALL, MIDDLE, LARGE = 8, 256 << 10, 4 << 20
+SMALL, MIDDLE, LARGE = 8, 256 << 10, 2 << 20
 _SMALL_CALLS = 5
 _SMALL_BLOCKS = 5
-_LARGE_CALLS = 3
+_LARGE_CALLS = 2
 _ATTEMPTS = 3
 _PAUSE_S = 0.05
 _MOST_S = 0.02  # of a call of MIDDLE bytes, for calls of LARGE bytes to be made
