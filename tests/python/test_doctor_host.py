@@ -456,6 +456,17 @@ def test_interfaces_are_those_of_the_kernel() -> None:
     assert loopback.mtu == int(Path("/sys/class/net/lo/mtu").read_text())
 
 
+def test_gpus_that_this_process_cannot_use_are_found() -> None:
+    good = gpus.Gpus(driver="550.54.15", listed=2, files=2)
+    assert list(gpus.check(good)) == []
+    for changes, check in (
+        ({"has_control": False}, "gpus.control"),
+        ({"has_kernels": False}, "gpus.kernels"),
+        ({"path": "in host memory (GPU 0 does not reach GPU 1)"}, "gpus.peer_access"),
+    ):
+        assert [each.check for each in gpus.check(dataclasses.replace(good, **changes))] == [check]
+
+
 def test_torch_of_another_release_is_found() -> None:
     facts = versions.Versions(pccl="1.0", built_for_torch="2.13.0", torch="2.12.1")
     assert [each.check for each in versions.check(facts)] == ["versions.torch"]

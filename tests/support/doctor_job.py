@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from pathlib import Path
 
+    from pccl.diagnostics.doctor.finding import Finding
     from pccl.diagnostics.doctor.job.report import Report
 
 LIMIT_S = 120.0
@@ -86,6 +87,12 @@ def examine(
         answers = [_received(end) for end in ends]
     report = answers[0]
     return report, [report.status, *answers[1:]]
+
+
+def about_job(report: Report) -> list[Finding]:
+    """Return the findings about the job; those about the machine of the test may be true."""
+    own = ("agreement.", "clocks.", "job.", "path.")
+    return [each for each in report.findings if each.check.startswith(own)]
 
 
 def _received(end: Connection) -> Any:

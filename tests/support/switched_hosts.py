@@ -34,8 +34,11 @@ def address_of(host: int) -> str:
 
 
 @contextlib.contextmanager
-def switched_hosts(count: int) -> Iterator[list[str]]:
-    """Give the names of the hosts' namespaces; the switch is one more, which ends with them."""
+def switched_hosts(count: int, *, has_ipv4: bool = True) -> Iterator[list[str]]:
+    """Give the names of the hosts' namespaces; the switch is one more, which ends with them.
+
+    Without IPv4, the addresses are ``fd00::N``.
+    """
     with namespaces(count + 1) as names:
         *hosts, switch = names
         in_namespace(switch, "link add br0 type bridge")
@@ -45,7 +48,8 @@ def switched_hosts(count: int) -> Iterator[list[str]]:
             in_namespace(switch, f"link add {port} type veth peer name {INTERFACE} netns {host}")
             in_namespace(switch, f"link set {port} mtu 9000 master br0 up")
             in_namespace(host, f"link set {INTERFACE} mtu 1500")
-            configure(host, INTERFACE, f"{address_of(number)}/24")
+            address = f"{address_of(number)}/24" if has_ipv4 else f"fd00::{number + 1}/64"
+            configure(host, INTERFACE, address)
         for host in hosts:
             await_up(host, INTERFACE)
         yield hosts

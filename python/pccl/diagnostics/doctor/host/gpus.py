@@ -7,7 +7,7 @@ import dataclasses
 import re
 import typing
 
-from pccl import _build_info
+from pccl import _build_info, _core
 from pccl.diagnostics.doctor.finding import Finding, error, warning
 
 if typing.TYPE_CHECKING:
@@ -27,6 +27,7 @@ class Gpus:
     files: int = 0
     has_control: bool = True  # /dev/nvidiactl and /dev/nvidia-uvm
     has_kernels: bool = True  # of this build
+    path: str = ""  # where kernels of several GPUs meet, and why
 
 
 def read(root: Root) -> Gpus:
@@ -35,12 +36,14 @@ def read(root: Root) -> Gpus:
         r"Kernel Module.*?(\d+\.\d[\d.]*)", root.text("/proc/driver/nvidia/version") or ""
     )
     devices = root.names("/dev")
+    files = sum(bool(re.fullmatch(r"nvidia\d+", name)) for name in devices)
     return Gpus(
         driver=version[1] if version else "",
         listed=len(root.names("/proc/driver/nvidia/gpus")),
-        files=sum(bool(re.fullmatch(r"nvidia\d+", name)) for name in devices),
+        files=files,
         has_control={"nvidiactl", "nvidia-uvm"} <= set(devices),
         has_kernels=bool(_build_info.CUDA),
+        path=_core.gpu_path() if files > 1 else "",
     )
 
 
@@ -67,4 +70,12 @@ def check(gpus: Gpus) -> Iterator[Finding]:
             f"there are {gpus.files} GPUs, and this build of pccl has no CUDA kernels",
             "install a wheel with CUDA, or build with PCCL_WITH_CUDA=ON",
             gpus=gpus.files,
+        )
+    if "does not reach" in gpus.path:
+        yield warning(
+            "gpus.peer_access",
+            f"GPUs of this host have no peer access: {gpus.path}",
+            "start the container with all GPUs, and turn off ACS of the PCIe bridges and the IOMMU"
+            " where `nvidia-smi topo -p2p r` shows no access",
+            path=gpus.path,
         )

@@ -85,7 +85,9 @@ class Agent:
         )
         try:
             found = speed.measure(comm, self._plan.aim * speed.tcp_bytes_per_s())
-            return {"speed": dataclasses.asdict(found), "interface": self._interface_to(peer)}
+            interface = self._interface_to(peer)
+            comm.barrier()  # until then the other host keeps the connections
+            return {"speed": dataclasses.asdict(found), "interface": interface}
         finally:
             comm.shutdown()
 
