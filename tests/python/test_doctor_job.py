@@ -25,6 +25,7 @@ from pccl.diagnostics.doctor.job.speed import Speed
 from pccl.errors import UnavailableError
 from support import doctor_job
 from support.doctor_job import Odd
+from support.ports import free_port
 
 DOCS = Path(__file__).parents[2] / "docs/guide/doctor.md"
 DOCTOR = [sys.executable, "-m", "pccl", "doctor"]
@@ -356,6 +357,19 @@ def test_a_rank_that_does_not_come_is_found(tmp_path: Path) -> None:
     assert statuses == [1, 1]
 
 
+@pytest.mark.multiproc
+def test_a_rank_that_dies_is_found(tmp_path: Path) -> None:
+    odd = {
+        1: Odd(environment={"PCCL_HOST_ID": "other"}, dies=True),
+    }
+    report, statuses = doctor_job.examine([""] * 2, tmp_path, odd, silence_s=3.0)
+    found = doctor_job.about_job(report)
+    assert [each.check for each in found] == ["job.silent"]
+    assert "rank 1" in found[0].line
+    assert statuses == [1]
+    assert report.paths_left_out == 1
+
+
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*DOCTOR, *arguments],
@@ -379,6 +393,14 @@ def test_the_exit_status_is_that_of_errors() -> None:
 def test_warnings_count_if_they_should() -> None:
     assert run(PCCL_TCP_SOCKET="2").returncode == run("--json").returncode
     assert run("--strict", PCCL_TCP_SOCKET="2").returncode == 1
+
+
+def test_a_rank_that_reaches_nobody_examines_its_host() -> None:
+    job = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1"}
+    done = run("--timeout", "1", **job, MASTER_PORT=str(free_port()))
+    assert done.returncode == 1
+    assert "error: this rank does not reach the store of the job" in done.stdout
+    assert "[job.meeting]" in done.stdout
 
 
 @pytest.mark.parametrize(

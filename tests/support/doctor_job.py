@@ -14,6 +14,7 @@ from pccl import _core
 from pccl.diagnostics.doctor.job import examination, rank_facts
 from pccl.diagnostics.doctor.job.exchange import Exchange
 from pccl.diagnostics.doctor.job.meeting import Meeting
+from pccl.diagnostics.doctor.job.options import Options
 from pccl.diagnostics.doctor.root import Root
 from support.launch import die_with_parent, warm_processes
 
@@ -37,6 +38,7 @@ class Odd:
     clock_s: float = 0.0  # how far its clock is ahead
     cores: frozenset[int] = frozenset()  # to which it is bound
     is_absent: bool = False
+    dies: bool = False  # when paths are examined
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +48,7 @@ class _Place:
     store: str
     namespace: str
     timeout_s: float
+    silence_s: float
     odd: Odd
 
 
@@ -54,6 +57,7 @@ def examine(
     folder: Path,
     odd: Mapping[int, Odd] | None = None,
     timeout_s: float = 60.0,
+    silence_s: float = 45.0,
 ) -> tuple[Report, list[int]]:
     """Examine a job with a rank in each of ``namespaces``; return the report and all statuses.
 
@@ -67,6 +71,7 @@ def examine(
             f"file://{folder}/store",
             namespace,
             timeout_s,
+            silence_s,
             (odd or {}).get(rank, Odd()),
         )
         for rank, namespace in enumerate(namespaces)
@@ -83,7 +88,8 @@ def examine(
             stack.callback(process.join, 30)
             stack.callback(process.kill)
             there.close()
-            ends.append(here)
+            if not place.odd.dies:
+                ends.append(here)
         answers = [_received(end) for end in ends]
     report = answers[0]
     return report, [report.status, *answers[1:]]
@@ -110,13 +116,17 @@ def _be_rank(place: _Place, ready: Any, to: Connection) -> None:
         enter(place.namespace)
     if place.odd.cores:
         os.sched_setaffinity(0, place.odd.cores)
+    if place.odd.dies:
+        examination.Agent = lambda *_: os._exit(1)
     if place.odd.facts:
         _replace_facts(place.odd.facts)
     try:
         store = _core._RendezvousStore(place.store, place.rank == 0, 60.0)
         meeting = Meeting(place.rank, place.size, Exchange(store, "doctor"))
-        options = examination.Options(
-            timeout_s=place.timeout_s, clock=lambda: time.time() + place.odd.clock_s
+        options = Options(
+            timeout_s=place.timeout_s,
+            silence_s=place.silence_s,
+            clock=lambda: time.time() + place.odd.clock_s,
         )
         ready.wait(60)
         to.send(examination.examine(meeting, Root(), options))

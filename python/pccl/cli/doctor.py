@@ -13,6 +13,7 @@ from pccl.cli import terminal
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pccl.diagnostics.doctor.finding import Finding
     from pccl.diagnostics.doctor.job.report import Report
     from pccl.diagnostics.rdma_channel import PeerChannel
     from pccl.diagnostics.rdma_doctor import ExaminedStep
@@ -87,20 +88,29 @@ def doctor(
 
 
 def _examine(timeout: float, rounds: int) -> "Report | int":
-    from pccl.diagnostics.doctor.job import meeting
+    from pccl.diagnostics.doctor.job import examination, meeting
+    from pccl.diagnostics.doctor.job.options import Options
     from pccl.diagnostics.doctor.root import Root
+    from pccl.errors import TimeoutError, UnavailableError
 
     if not meeting.is_in_job():
-        from pccl.diagnostics.doctor.host.examination import of_host
-        from pccl.diagnostics.doctor.job.report import Report, merged
+        return _examine_host([])
+    try:
+        met = meeting.meet(timeout)
+    except (TimeoutError, UnavailableError) as failure:
+        return _examine_host([meeting.failed(failure)])
+    options = Options(timeout_s=timeout, rounds=rounds)
+    return examination.examine(met, Root(), options)
 
-        begun = time.monotonic()
-        found = of_host(Root())
-        return Report(merged(found, []), seconds=time.monotonic() - begun)
-    from pccl.diagnostics.doctor.job import examination
 
-    options = examination.Options(timeout_s=timeout, rounds=rounds)
-    return examination.examine(meeting.meet(timeout), Root(), options)
+def _examine_host(known: "list[Finding]") -> "Report":
+    from pccl.diagnostics.doctor.host.examination import of_host
+    from pccl.diagnostics.doctor.job.report import Report, merged
+    from pccl.diagnostics.doctor.root import Root
+
+    begun = time.monotonic()
+    found = [*known, *of_host(Root())]
+    return Report(merged(found, []), seconds=time.monotonic() - begun)
 
 
 def _print_report(report: "Report", *, as_json: bool, as_prometheus: bool) -> None:

@@ -10,20 +10,18 @@ import typing
 from pccl._core import Communicator
 from pccl.diagnostics import process_addresses
 from pccl.diagnostics.doctor.host import examination, network
-from pccl.diagnostics.doctor.job import probe, speed
+from pccl.diagnostics.doctor.job import gathering, probe, speed
 from pccl.diagnostics.doctor.job.responder import Responder, sample_ports
 from pccl.errors import Error
 
 if typing.TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pccl.diagnostics.doctor.job.exchange import Exchange
+    from pccl.diagnostics.doctor.job.options import Options
     from pccl.diagnostics.doctor.job.plan import Plan
     from pccl.diagnostics.doctor.root import Root
 
 __all__ = ["Agent"]
 
-PARTNER_S = 20.0
 GROUP_S = 8.0
 
 
@@ -31,13 +29,14 @@ class Agent:
     """Examines paths in the rounds of a tournament; the first rank of each host has one."""
 
     def __init__(
-        self, host: int, root: Root, exchange: Exchange, plan: Plan, clock: Callable[[], float]
+        self, host: int, root: Root, exchange: Exchange, plan: Plan, options: Options
     ) -> None:
-        self._host, self._exchange, self._plan, self._clock = host, exchange, plan, clock
+        self._host, self._exchange, self._plan = host, exchange, plan
+        self._options = options
         self._token = bytes.fromhex(plan.token)
         facts = network.read(root)
         self.findings = [dataclasses.asdict(each) for each in examination.of_network(root, facts)]
-        self._responder = Responder(self._token, sample_ports(*facts.ports), clock)
+        self._responder = Responder(self._token, sample_ports(*facts.ports), options.clock)
         self.own = probe.End(
             probe.addresses_of(facts.interfaces, facts.requested),
             self._responder.udp_port,
@@ -63,15 +62,18 @@ class Agent:
         place = self._exchange.part(f"pair/{a}-{b}")
         result: dict[str, typing.Any] = {"a": a, "b": b, "probe": None, "speed": None}
         try:
-            end = probe.End.of(self._exchange.read(f"end/{peer}", time.monotonic() + PARTNER_S))
+            end = probe.End.of(
+                self._exchange.read(f"end/{peer}", time.monotonic() + self._options.silence_s)
+            )
             self._meet(place, "begin", peer)
-            own = probe.probe(self._host, self.own, end, self._token, self._clock)
+            own = probe.probe(self._host, self.own, end, self._token, self._options.clock)
             result["probe"] = dataclasses.asdict(own)
             others = self._swap(place, "measurable", peer, own.is_measurable)
             if own.is_measurable and others:
                 result.update(self._measure(place, int(self._host == b), end))
         except (Error, OSError, ValueError, KeyError, TypeError) as error:
             result["failure"] = " ".join(str(error).split())
+        gathering.count_path(self._exchange)
         return result
 
     def _measure(self, place: Exchange, rank: int, peer: probe.End) -> dict[str, typing.Any]:
@@ -105,4 +107,8 @@ class Agent:
 
     def _swap(self, place: Exchange, name: str, peer: int, value: object) -> typing.Any:
         place.publish(f"{name}/{self._host}", value)
-        return place.read(f"{name}/{peer}", time.monotonic() + PARTNER_S)
+        return place.read(f"{name}/{peer}", self._deadline())
+
+    def _deadline(self) -> float:
+        """Return until when to wait for another host."""
+        return time.monotonic() + self._options.silence_s

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 import typing
 
 from pccl.diagnostics.doctor.finding import Finding, error, warning
@@ -58,14 +59,16 @@ def report(
 
 
 def paths_of(hosts: list[JobHost], results: dict[int, Result]) -> list[Path]:
-    """Return the paths, from the results of the first rank of both hosts."""
+    """Return the paths that the first ranks of both hosts have probed."""
     found: dict[tuple[int, int], list[tuple[int, Result]]] = {}
     agents = [results.get(host.ranks[0].rank, {}) for host in hosts]
     for number, result in enumerate(agents):
-        for part in result.get("paths", []):
+        for part in filter(operator.itemgetter("probe"), result.get("paths", [])):
             found.setdefault((part["a"], part["b"]), []).append((number, part))
     return [
-        _path(pair, dict(parts), agents, share_of(hosts)) for pair, parts in sorted(found.items())
+        _path(pair, dict(parts), agents, share_of(hosts))
+        for pair, parts in sorted(found.items())
+        if len(parts) == len(pair)
     ]
 
 
@@ -73,7 +76,7 @@ def _path(
     pair: tuple[int, int], parts: dict[int, Result], agents: Sequence[Result], share: float
 ) -> Path:
     a, b = pair
-    there, back = (parts.get(number, {}) for number in pair)
+    there, back = (parts[number] for number in pair)
     speed = there.get("speed") or back.get("speed")
     speeds = [agents[at]["tcp_bytes_per_s"] for at in pair if "tcp_bytes_per_s" in agents[at]]
     arrived = (
@@ -83,8 +86,8 @@ def _path(
     return Path(
         a,
         b,
-        there=Probe(**(there.get("probe") or {})),
-        back=Probe(**(back.get("probe") or {})),
+        there=Probe(**there["probe"]),
+        back=Probe(**back["probe"]),
         arrived=arrived,
         speed=Speed(**speed) if speed else None,
         interface=there.get("interface", ""),

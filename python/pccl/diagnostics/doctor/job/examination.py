@@ -11,46 +11,22 @@ import dataclasses
 import time
 import typing
 
-from pccl.diagnostics.doctor.job import evaluation, local, rank_facts, speed, world
+from pccl.diagnostics.doctor.job import evaluation, gathering, local, rank_facts, speed, world
 from pccl.diagnostics.doctor.job.agent import Agent
-from pccl.diagnostics.doctor.job.exchange import Late
 from pccl.diagnostics.doctor.job.hosts import hosts_of
+from pccl.diagnostics.doctor.job.options import Options
 from pccl.diagnostics.doctor.job.plan import Plan, plan_of
 from pccl.diagnostics.doctor.job.report import HEALTHY, Report
 from pccl.errors import Error, UnavailableError
 
 if typing.TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pccl.diagnostics.doctor.job.exchange import Exchange
     from pccl.diagnostics.doctor.job.meeting import Meeting
-    from pccl.diagnostics.doctor.job.rank_facts import RankFacts
     from pccl.diagnostics.doctor.root import Root
 
-__all__ = ["Options", "examine"]
+__all__ = ["examine"]
 
 _IDLE_PAUSE_S = 0.2
-_ROUND_S = 45.0  # longer than the examination of any path
-_LEAVE_S = 5.0
-
-
-@dataclasses.dataclass(frozen=True)
-class Options:
-    """Limits of an examination.
-
-    Attributes
-    ----------
-    timeout_s
-        Seconds that ranks may come after each other.
-    rounds
-        Number of other hosts with which each host is examined; 0: all.
-    clock
-        Returns the time of this host, in seconds since 1970.
-    """
-
-    timeout_s: float = 60.0
-    rounds: int = 0
-    clock: Callable[[], float] = time.time
 
 
 def examine(meeting: Meeting, root: Root, options: Options | None = None) -> Report | int:
@@ -77,20 +53,25 @@ def examine(meeting: Meeting, root: Root, options: Options | None = None) -> Rep
 
 def _lead(meeting: Meeting, root: Root, options: Options, begun: float) -> Report:
     exchange = meeting.exchange
-    facts, missing = _gather_facts(exchange, meeting.size, begun + options.timeout_s)
+    facts, missing = gathering.facts(exchange, meeting.size, begun + options.timeout_s)
     hosts = hosts_of(facts)
     plan = plan_of(hosts, options.rounds)
     exchange.publish("plan", dataclasses.asdict(plan))
-    results, silent = _gather_results(exchange, facts, _work(meeting, root, options, plan), plan)
+    own = _work(meeting, root, options, plan)
+    others = [each.rank for each in facts if each.rank]
+    results, silent = gathering.results(exchange, others, options.silence_s)
+    results[0] = own
     report = evaluation.report(hosts, results, missing=missing, silent=silent)
     forms_world = report.status == HEALTHY
     exchange.publish("world", forms_world)
     if forms_world:
         report.findings.extend(world.form(meeting))
     exchange.publish("status", report.status)
-    _await_departures(exchange, len(facts) - 1 - len(silent))
+    gathering.await_departures(exchange, len(others) - len(silent))
     seconds = time.monotonic() - begun
-    return dataclasses.replace(report, seconds=seconds, paths_left_out=plan.left_out)
+    return dataclasses.replace(
+        report, seconds=seconds, paths_left_out=plan.pairs - len(report.paths)
+    )
 
 
 def _follow(meeting: Meeting, root: Root, options: Options, begun: float) -> int:
@@ -101,17 +82,17 @@ def _follow(meeting: Meeting, root: Root, options: Options, begun: float) -> int
             f"rank {meeting.rank} came more than {options.timeout_s:g} s after the others: start"
             " all ranks together, or pass a longer --timeout"
         )
-    exchange.publish(f"result/{meeting.rank}", _work(meeting, root, options, plan))
-    deadline = time.monotonic() + _longest_s(plan)
+    gathering.publish_result(exchange, meeting.rank, _work(meeting, root, options, plan))
+    deadline = time.monotonic() + _longest_s(options, plan)
     if exchange.read("world", deadline, _IDLE_PAUSE_S):
         world.form(meeting)
     status = int(exchange.read("status", deadline + world.LIMIT_S, _IDLE_PAUSE_S))
-    exchange.add("left", 1)
+    gathering.depart(exchange)
     return status
 
 
-def _longest_s(plan: Plan) -> float:
-    return _ROUND_S * (len(plan.rounds) + 2)
+def _longest_s(options: Options, plan: Plan) -> float:
+    return options.silence_s * (len(plan.rounds) + 2)
 
 
 def _work(meeting: Meeting, root: Root, options: Options, plan: Plan) -> dict[str, typing.Any]:
@@ -136,7 +117,7 @@ def _work(meeting: Meeting, root: Root, options: Options, plan: Plan) -> dict[st
 def _examine_paths(
     number: int, exchange: Exchange, root: Root, options: Options, plan: Plan
 ) -> dict[str, typing.Any]:
-    agent = Agent(number, root, exchange, plan, options.clock)
+    agent = Agent(number, root, exchange, plan, options)
     try:
         paths = agent.examine()
         return {
@@ -147,42 +128,3 @@ def _examine_paths(
         }
     finally:
         agent.close()
-
-
-def _gather_facts(
-    exchange: Exchange, size: int, deadline: float
-) -> tuple[list[RankFacts], list[int]]:
-    """Return the facts of the ranks that came, and the ranks that did not."""
-    found, missing = [], []
-    for rank in range(size):
-        try:
-            found.append(rank_facts.RankFacts.of(exchange.read(f"facts/{rank}", deadline)))
-        except Late:
-            missing.append(rank)
-        except TypeError:
-            raise UnavailableError(
-                f"rank {rank} runs `pccl doctor` of another version of pccl: install one version"
-                " on all hosts"
-            ) from None
-    return found, missing
-
-
-def _gather_results(
-    exchange: Exchange, facts: list[RankFacts], own: dict[str, typing.Any], plan: Plan
-) -> tuple[dict[int, dict[str, typing.Any]], list[int]]:
-    """Return the results by rank, and the ranks that published none."""
-    results, silent = {0: own}, []
-    deadline = time.monotonic() + _longest_s(plan)
-    for rank in (each.rank for each in facts if each.rank):
-        try:
-            results[rank] = exchange.read(f"result/{rank}", deadline)
-        except Late:
-            silent.append(rank)
-    return results, silent
-
-
-def _await_departures(exchange: Exchange, others: int) -> None:
-    """Serve the store until the others have read the status."""
-    deadline = time.monotonic() + _LEAVE_S
-    while exchange.add("left", 0) < others and time.monotonic() < deadline:
-        time.sleep(0.02)

@@ -9,9 +9,13 @@ import typing
 
 from pccl import _core
 from pccl.communicator import environment
+from pccl.diagnostics.doctor.finding import Finding, error
 from pccl.diagnostics.doctor.job.exchange import Exchange
 
-__all__ = ["Meeting", "is_in_job", "meet"]
+if typing.TYPE_CHECKING:
+    from pccl.errors import Error
+
+__all__ = ["Meeting", "failed", "is_in_job", "meet"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,3 +64,13 @@ def meet(timeout: float) -> Meeting:
     else:
         store = _TorchStore(where)
     return Meeting(rank, size, Exchange(store, f"doctor/{environment.attempt()}"))
+
+
+def failed(failure: Error) -> Finding:
+    """Return the finding that a rank does not reach the others."""
+    return error(
+        "job.meeting",
+        f"this rank does not reach the store of the job: {' '.join(str(failure).split())}",
+        "let TCP to MASTER_ADDR and MASTER_PORT pass the firewall of rank 0's host, and start rank"
+        " 0 there",
+    )

@@ -28,8 +28,8 @@ class Plan:
         Ranks of each host.
     rounds
         Pairs of hosts that are examined at the same time.
-    left_out
-        Number of pairs that are not examined.
+    pairs
+        Number of all pairs of hosts.
     aim
         Part of loopback's speed below which a path is measured again.
     token
@@ -38,7 +38,7 @@ class Plan:
 
     hosts: list[list[int]]
     rounds: list[list[tuple[int, int]]]
-    left_out: int
+    pairs: int
     aim: float
     token: str
 
@@ -55,7 +55,7 @@ def plan_of(hosts: Sequence[JobHost], most_rounds: int) -> Plan:
     return Plan(
         hosts=[[rank.rank for rank in host.ranks] for host in hosts],
         rounds=kept,
-        left_out=sum(map(len, rounds)) - sum(map(len, kept)),
+        pairs=sum(map(len, rounds)),
         aim=2 * paths.slow_limit(is_crowded(hosts)) * share,
         token=os.urandom(TOKEN_BYTES).hex(),
     )

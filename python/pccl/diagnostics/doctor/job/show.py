@@ -29,7 +29,7 @@ def text(report: Report) -> Iterator[str]:
         yield from _table(_path_rows(report))
         yield ""
     if report.paths_left_out:
-        yield f"{report.paths_left_out} paths were not examined: --rounds 0 examines all"
+        yield f"{report.paths_left_out} paths were not examined: --rounds, or a host that was late"
     for each in report.findings:
         yield f"{each.severity}: {each.line} [{each.check}]"
     ranks = sum(len(host.ranks) for host in report.hosts)
