@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import re
@@ -12,7 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from pccl.diagnostics.doctor.job import agreement, clocks, paths, placement, show, tournament
+from pccl.diagnostics.doctor.finding import error
+from pccl.diagnostics.doctor.job import (
+    agreement,
+    clocks,
+    evaluation,
+    paths,
+    placement,
+    show,
+    tournament,
+)
 from pccl.diagnostics.doctor.job.exchange import Exchange, Late
 from pccl.diagnostics.doctor.job.hosts import hosts_of, listed
 from pccl.diagnostics.doctor.job.packets import Packet, decode, encode
@@ -314,6 +324,45 @@ def test_a_fault_of_all_paths_of_a_host_is_one_finding() -> None:
     names = ["node0", "node1", "node2"]
     found = merged(paths.check(lossy, names, one_machine=False), names)
     assert [each.where for each in found] == ["node1 to each other host, as node0 to node1"]
+
+
+@pytest.mark.parametrize(
+    ("local", "checks"),
+    [
+        ({"speed": vars(Speed(1e-6, 1e-6, 1 << 20, 1e-4, 1e-4))}, []),
+        ({"speed": vars(Speed(1e-6, 1e-6, 1 << 20, 3e-3, 1e-4))}, ["host.slow_memory"]),
+        ({"speed": vars(Speed(1e-6, 1e-6, 1 << 20, 3e-3, 1e-4, waited=0.9))}, []),
+        ({"failure": "no transport shm"}, ["host.shared_memory"]),
+        (None, []),
+    ],
+)
+def test_memory_that_is_slow_or_not_shared_is_found(
+    local: dict[str, object] | None, checks: list[str]
+) -> None:
+    hosts = hosts_of(ranks_of(2))
+    results = {rank: {"local": local} for rank in range(2)}
+    report = evaluation.report(hosts, results, missing=[], silent=[])
+    assert [each.check for each in report.findings] == checks
+
+
+def test_findings_of_ranks_and_hosts_are_in_the_report() -> None:
+    own = dataclasses.asdict(error("limits.pids", "few", "raise pids.max"))
+    hosts = hosts_of(ranks_of(4, findings=[own]))
+    results = {
+        0: {"findings": [{**own, "check": "network.mtu", "severity": "warning"}], "paths": []},
+        2: {"failure": "no memory"},
+    }
+    report = evaluation.report(hosts, results, missing=[7], silent=[3])
+    found = [(each.severity, each.check, each.where) for each in report.findings]
+    assert sorted(found) == [
+        ("error", "job.failure", "node1"),
+        ("error", "job.missing", "job"),
+        ("error", "job.silent", "job"),
+        ("error", "limits.pids", "node1"),
+        ("warning", "network.mtu", "node0"),
+    ]
+    assert found[-1][0] == "warning"
+    assert report.status == 1
 
 
 @pytest.mark.multiproc

@@ -138,17 +138,19 @@ def _local(hosts: Sequence[JobHost], results: dict[int, Result]) -> Iterator[Fin
     for host in hosts:
         parts = [results.get(rank.rank, {}).get("local") or {} for rank in host.ranks]
         failures = [part["failure"] for part in parts if part.get("failure")]
+        speed = _speed_of(host, results)
         if failures:
             yield error(
                 "host.shared_memory",
                 f"the ranks of this host share no memory: {failures[0]}",
                 "correct this, or set PCCL_TRANSPORTS=tcp to use sockets within the host",
             ).at(host.name)
-            continue
-        speed = _speed_of(host, results)
-        is_crowded = len(host.ranks) > len(host.cores) or share_of(hosts) < 1
-        if speed is None or is_crowded or speed.large_s < SLOW_MEMORY * speed.predicted_large_s:
-            continue
+        elif speed is not None and len(host.ranks) <= len(host.cores) and share_of(hosts) == 1:
+            yield from _slow_memory(host, speed)
+
+
+def _slow_memory(host: JobHost, speed: Speed) -> Iterator[Finding]:
+    if speed.large_s * (1 - speed.waited) > SLOW_MEMORY * speed.predicted_large_s:
         yield warning(
             "host.slow_memory",
             f"an all_reduce of {speed.nbytes >> 10} KiB takes {speed.large_s * 1e3:.2g} ms,"

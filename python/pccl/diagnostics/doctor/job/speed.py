@@ -29,7 +29,8 @@ _MOST_S = 0.02  # of a call of MIDDLE bytes, for calls of LARGE bytes to be made
 class Speed:
     """Times of an all_reduce: the shortest one of each length, in seconds.
 
-    ``waited`` is the part of the time of long calls in which a rank waited for a core.
+    ``waited`` is the part of the time of long calls in which ranks waited for a core: their sum, as
+    a rank sleeps while it waits for another one that has no core.
     """
 
     small_s: float
@@ -112,7 +113,7 @@ def _measure_long_calls(comm: Communicator, aim: float) -> tuple[int, float, flo
         if nbytes >= common_aim * best_s:
             break
     share = (_waited_s() - waited_s) / (time.perf_counter() - begun)
-    return nbytes, best_s, _agreed(comm, min(share, 1.0), "max")
+    return nbytes, best_s, min(_agreed(comm, share, "sum"), 1.0)
 
 
 def _waited_s() -> float:
@@ -127,7 +128,7 @@ def _shortest(comm: Communicator, buffer: typing.Any) -> float:
     return _agreed(comm, min(_seconds(comm, buffer, 1) for _ in range(_LARGE_CALLS)), "max")
 
 
-def _agreed(comm: Communicator, value: float, op: typing.Literal["min", "max"]) -> float:
+def _agreed(comm: Communicator, value: float, op: typing.Literal["min", "max", "sum"]) -> float:
     agreed = np.array([value])
     comm.all_reduce(agreed, op=op)
     return float(agreed[0])
