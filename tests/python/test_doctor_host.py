@@ -384,6 +384,10 @@ GOOD_NETWORK = network.Network(
     ),
     name="node1",
 )
+VIRTUAL = (
+    Interface("docker0", has_carrier=False, is_hardware=False, addresses=("172.17.0.1",)),
+    Interface("tun0", mbit=10, is_hardware=False, addresses=("10.8.0.2",)),
+)
 ONLY_IPV6 = (Interface("eth0", addresses=("fd00::1",)),)
 BAD_NETWORKS = [
     ({"requested": "ib"}, "network.selection", "name one of: eth0"),
@@ -440,6 +444,7 @@ def test_a_broken_network_has_one_finding(
         dataclasses.replace(GOOD_NETWORK, requested="^lo,docker"),
         dataclasses.replace(GOOD_NETWORK, requested="10.0.0.0/8"),
         dataclasses.replace(GOOD_NETWORK, interfaces=ONLY_IPV6),
+        dataclasses.replace(GOOD_NETWORK, interfaces=(*GOOD_NETWORK.interfaces, *VIRTUAL)),
     ],
 )
 def test_a_good_network_has_no_finding(facts: network.Network) -> None:
@@ -451,6 +456,7 @@ def test_interfaces_are_those_of_the_kernel() -> None:
     assert set(found) == {name for _, name in socket.if_nameindex()}
     loopback = found["lo"]
     assert loopback.is_loopback
+    assert not loopback.is_hardware
     assert loopback.is_up
     assert "127.0.0.1" in loopback.addresses
     assert loopback.mtu == int(Path("/sys/class/net/lo/mtu").read_text())

@@ -51,7 +51,9 @@ def doctor(
     ] = None,
     rounds: Annotated[
         int,
-        typer.Option(min=0, help="Hosts of a job with which each is examined.  [default: all]"),
+        typer.Option(
+            min=0, help="Hosts of a job with which each is examined; 0: all.", show_default=False
+        ),
     ] = 0,
     strict: Annotated[bool, typer.Option("--strict", help="Let warnings count as errors.")] = False,
     as_json: Annotated[

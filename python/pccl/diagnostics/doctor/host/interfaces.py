@@ -38,6 +38,7 @@ class Interface:
     is_up: bool = True
     has_carrier: bool = True
     is_loopback: bool = False
+    is_hardware: bool = True  # False: a bridge, a tunnel, an end of a virtual cable
     mtu: int = 1500
     mbit: int = 0
     addresses: tuple[str, ...] = ()
@@ -55,7 +56,13 @@ def read(root: Root) -> tuple[Interface, ...]:
         for name, address in _ipv6_addresses(root):
             addresses.setdefault(name, []).append(address)
         names = [name for _, name in socket.if_nameindex()]
-        return tuple(_interface(channel, name, addresses.get(name, [])) for name in names)
+        return tuple(
+            dataclasses.replace(
+                _interface(channel, name, addresses.get(name, [])),
+                is_hardware=root.path(f"/sys/class/net/{name}/device").exists(),
+            )
+            for name in names
+        )
 
 
 def selected(interfaces: typing.Iterable[Interface], pattern: str) -> list[Interface]:

@@ -62,8 +62,10 @@ def read(root: Root) -> Network:
 def check(network: Network) -> Iterator[Finding]:
     """Find interfaces, names and port ranges by which peers cannot be reached."""
     yield from _check_selection(network)
+    is_reached = any(each.is_usable for each in network.interfaces)
     for interface in network.interfaces:
-        yield from _check_interface(interface)
+        if not interface.is_loopback and interface.addresses:
+            yield from _check_interface(interface, is_reached)
     yield from _check_names(network)
     first, last = network.ports
     if last - first + 1 < LEAST_PORTS:
@@ -92,11 +94,15 @@ def _check_selection(network: Network) -> Iterator[Finding]:
         )
 
 
-def _check_interface(interface: Interface) -> Iterator[Finding]:
-    if interface.is_loopback or not interface.addresses:
-        return
+def _check_interface(interface: Interface, is_reached: bool) -> Iterator[Finding]:
+    """Find faults of an interface with addresses; ``is_reached``: another one works.
+
+    Bridges without members have no carrier, and drivers of tunnels invent speeds.
+    """
     name = interface.name
-    if not (interface.is_up and interface.has_carrier):
+    if not interface.is_usable:
+        if is_reached and not interface.is_hardware:
+            return
         state = "has no carrier" if interface.is_up else "is down"
         yield warning(
             "network.interface",
@@ -112,7 +118,7 @@ def _check_interface(interface: Interface) -> Iterator[Finding]:
             interface=name,
             mtu=interface.mtu,
         )
-    elif 0 < interface.mbit < LEAST_MBIT:
+    elif interface.is_hardware and 0 < interface.mbit < LEAST_MBIT:
         yield warning(
             "network.speed",
             f"the link of {name} runs at {interface.mbit} Mb/s",

@@ -62,10 +62,8 @@ class Agent:
         place = self._exchange.part(f"pair/{a}-{b}")
         result: dict[str, typing.Any] = {"a": a, "b": b, "probe": None, "speed": None}
         try:
-            end = probe.End.of(
-                self._exchange.read(f"end/{peer}", time.monotonic() + self._options.silence_s)
-            )
-            self._meet(place, "begin", peer)
+            end = probe.End.of(self._exchange.read(f"end/{peer}", self._deadline()))
+            self._swap(place, "begin", peer, True)
             own = probe.probe(self._host, self.own, end, self._token, self._options.clock)
             result["probe"] = dataclasses.asdict(own)
             others = self._swap(place, "measurable", peer, own.is_measurable)
@@ -102,10 +100,8 @@ class Agent:
                 return names[local]
         return ""
 
-    def _meet(self, place: Exchange, name: str, peer: int) -> None:
-        self._swap(place, name, peer, True)
-
     def _swap(self, place: Exchange, name: str, peer: int, value: object) -> typing.Any:
+        """Publish a value for the other host, and return the one that it publishes."""
         place.publish(f"{name}/{self._host}", value)
         return place.read(f"{name}/{peer}", self._deadline())
 

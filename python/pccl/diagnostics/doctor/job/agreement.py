@@ -53,7 +53,7 @@ def _check_version(ranks: Sequence[RankFacts], package: str) -> Iterator[Finding
 def _check_setting(ranks: Sequence[RankFacts], name: str) -> Iterator[Finding]:
     for odd, value, most in _minorities(ranks, lambda rank: rank.settings.get(name)):
         found = "do not set it" if value is None else f"have {value!r}"
-        yield error(
+        yield warning(
             "agreement.setting",
             f"{name} differs: {listed(odd)} of {_hosts(ranks, odd)} {found}, the others"
             f" {'do not set it' if most is None else f'have {most!r}'}",
