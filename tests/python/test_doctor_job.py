@@ -18,6 +18,7 @@ from pccl.diagnostics.doctor.job import (
     agreement,
     clocks,
     evaluation,
+    metrics,
     paths,
     placement,
     show,
@@ -304,7 +305,7 @@ def test_a_report_has_three_forms() -> None:
 
 
 def test_metrics_have_the_format_of_prometheus() -> None:
-    lines = list(show.prometheus(a_report()))
+    lines = metrics.prometheus(a_report()).splitlines()
     sample = re.compile(r'pccl_doctor_\w+(\{\w+="(\\.|[^"\\])*"(,\w+="(\\.|[^"\\])*")*\})? \S+')
     described = set()
     for line in lines:

@@ -116,13 +116,15 @@ def _examine_host(known: "list[Finding]") -> "Report":
 
 
 def _print_report(report: "Report", *, as_json: bool, as_prometheus: bool) -> None:
-    from pccl.diagnostics.doctor.job import show
+    from pccl.diagnostics.doctor.job import metrics, show
 
     if as_json:
         terminal.print_json(report.as_json())
-        return
-    for line in show.prometheus(report) if as_prometheus else show.text(report):
-        print(terminal.printable(line))
+    elif as_prometheus:
+        print(metrics.prometheus(report), end="")
+    else:
+        for line in show.text(report):
+            print(terminal.printable(line))
 
 
 def _examine_rdma(peer: str, listen: int | None, timeout: float, as_json: bool) -> None:

@@ -1,58 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Status of a running job in Prometheus' text format.
-
-Source: "Exposition formats", text-based format 0.0.4, in the documentation of Prometheus.
-"""
+"""Status of a running job in Prometheus' text format."""
 
 from __future__ import annotations
 
-import dataclasses
 import typing
+
+from pccl.diagnostics.exposition import Metric, text_of
 
 if typing.TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pccl.diagnostics.exposition import Sample
     from pccl.diagnostics.job_status import Job, Process, Seat
     from pccl.diagnostics.usage import Usage
 
 __all__ = ["exposition"]
 
 
-@dataclasses.dataclass(frozen=True)
-class _Metric:
-    name: str
-    kind: str  # "counter" or "gauge"
-    help: str
-
-
-_UP = _Metric("pccl_up", "gauge", "1 for a process that answered, 0 for one that did not.")
-_RUN = _Metric("pccl_cpu_seconds_total", "counter", "Time of the process on cores.")
-_QUEUED = _Metric(
+_UP = Metric("pccl_up", "gauge", "1 for a process that answered, 0 for one that did not.")
+_RUN = Metric("pccl_cpu_seconds_total", "counter", "Time of the process on cores.")
+_QUEUED = Metric(
     "pccl_cpu_queued_seconds_total", "counter", "Time in which its threads waited for a core."
 )
-_FAILED = _Metric("pccl_group_failed", "gauge", "1 where the group has failed at this rank.")
-_RUNNING = _Metric(
+_FAILED = Metric("pccl_group_failed", "gauge", "1 where the group has failed at this rank.")
+_RUNNING = Metric(
     "pccl_operation_seconds", "gauge", "Time since the start of the operation in progress."
 )
-_CALLS = _Metric("pccl_collectives_total", "counter", "Collectives that have ended.")
-_BYTES = _Metric(
+_CALLS = Metric("pccl_collectives_total", "counter", "Collectives that have ended.")
+_BYTES = Metric(
     "pccl_collective_bytes_total", "counter", "Bytes of the longer of the caller's two buffers."
 )
-_WITHIN = _Metric("pccl_collective_seconds_total", "counter", "Time in collectives.")
-_PREDICTED = _Metric(
+_WITHIN = Metric("pccl_collective_seconds_total", "counter", "Time in collectives.")
+_PREDICTED = Metric(
     "pccl_collective_predicted_seconds_total", "counter", "Time predicted by the cost model."
 )
-_BETWEEN = _Metric(
+_BETWEEN = Metric(
     "pccl_between_collectives_seconds_total", "counter", "Time from a collective to the next call."
 )
-_WAITED = _Metric(
+_WAITED = Metric(
     "pccl_wait_seconds_total", "counter", "Time in collectives in which the peer had to act."
 )
-_SENT = _Metric(
+_SENT = Metric(
     "pccl_path_bytes_total", "counter", "Bytes over TCP that the peer's host has acknowledged."
 )
-_RESENT = _Metric("pccl_path_resent_bytes_total", "counter", "Bytes that TCP has sent again.")
-_ROUND_TRIP = _Metric("pccl_path_round_trip_seconds", "gauge", "TCP's smoothed round trip.")
+_RESENT = Metric("pccl_path_resent_bytes_total", "counter", "Bytes that TCP has sent again.")
+_ROUND_TRIP = Metric("pccl_path_round_trip_seconds", "gauge", "TCP's smoothed round trip.")
 _METRICS = (
     _UP,
     _RUN,
@@ -69,22 +61,14 @@ _METRICS = (
     _RESENT,
     _ROUND_TRIP,
 )
-_Sample: typing.TypeAlias = tuple[_Metric, dict[str, str], float]
 
 
 def exposition(job: Job) -> str:
     """Return the job's counters and states; each metric has one HELP and one TYPE line."""
-    samples = list(_samples_of(job))
-    lines = []
-    for metric in _METRICS:
-        of_metric = [sample for sample in samples if sample[0] is metric]
-        if of_metric:
-            lines += [f"# HELP {metric.name} {metric.help}", f"# TYPE {metric.name} {metric.kind}"]
-        lines += [f"{metric.name}{_labels(labels)} {value!r}" for _, labels, value in of_metric]
-    return "\n".join(lines) + "\n"
+    return text_of(_METRICS, _samples_of(job))
 
 
-def _samples_of(job: Job) -> Iterator[_Sample]:
+def _samples_of(job: Job) -> Iterator[Sample]:
     for process in job.processes:
         where = {"host": process.host, "pid": str(process.pid)}
         yield _UP, where, 1
@@ -97,7 +81,7 @@ def _samples_of(job: Job) -> Iterator[_Sample]:
         yield _UP, {"process": silent.name}, 0
 
 
-def _samples_of_seat(seat: Seat, process: Process) -> Iterator[_Sample]:
+def _samples_of_seat(seat: Seat, process: Process) -> Iterator[Sample]:
     labels = {
         "group": seat.group,
         "group_id": seat.key[:8],
@@ -112,7 +96,7 @@ def _samples_of_seat(seat: Seat, process: Process) -> Iterator[_Sample]:
         yield from _samples_of_usage(seat.usage, labels)
 
 
-def _samples_of_usage(usage: Usage, labels: dict[str, str]) -> Iterator[_Sample]:
+def _samples_of_usage(usage: Usage, labels: dict[str, str]) -> Iterator[Sample]:
     for path, counts in usage.by_path.items():
         by_path = labels | {"path": path}
         yield _CALLS, by_path, counts.calls
@@ -127,11 +111,3 @@ def _samples_of_usage(usage: Usage, labels: dict[str, str]) -> Iterator[_Sample]
         yield _SENT, to_peer, link.bytes
         yield _RESENT, to_peer, link.resent
         yield _ROUND_TRIP, to_peer, link.round_trip_s
-
-
-def _labels(labels: dict[str, str]) -> str:
-    return "{" + ",".join(f'{name}="{_escaped(text)}"' for name, text in labels.items()) + "}"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forms of a report: text, and the metrics of Prometheus."""
+"""Report of an examination as text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if typing.TYPE_CHECKING:
     from pccl.diagnostics.doctor.job.path import Path
     from pccl.diagnostics.doctor.job.report import HostRow, Report
 
-__all__ = ["prometheus", "text"]
+__all__ = ["text"]
 
 
 _BUSY = 0.2  # of the time of long calls
@@ -104,61 +104,3 @@ def _us(seconds: float) -> str:
 
 def _gigabytes(bytes_per_s: float) -> str:
     return f"{bytes_per_s / 1e9:.3g}"
-
-
-def prometheus(report: Report) -> Iterator[str]:
-    """Return the lines of the text format of Prometheus."""
-    yield from _metric("findings", "Findings of pccl doctor.", _counts(report))
-    yield from _metric("status", "Exit status of pccl doctor.", [({}, float(report.status))])
-    yield from _metric("seconds", "Duration of the examination.", [({}, report.seconds)])
-    names = [host.name for host in report.hosts]
-    for name, help_text, value_of in _PATH_METRICS:
-        samples = [
-            ({"a": names[path.a], "b": names[path.b]}, value)
-            for path in report.paths
-            if (value := value_of(path)) is not None
-        ]
-        yield from _metric(name, help_text, samples)
-
-
-def _bandwidth(path: Path) -> float | None:
-    return None if path.speed is None else path.speed.bytes_per_s
-
-
-def _latency(path: Path) -> float | None:
-    return None if path.speed is None else path.speed.small_s
-
-
-_PATH_METRICS = (
-    ("path_bytes_per_second", "Measured bandwidth of each direction.", _bandwidth),
-    ("path_expected_bytes_per_second", "Expected bandwidth.", expected_bytes_per_s),
-    ("path_all_reduce_seconds", "Time of an all_reduce of 8 bytes.", _latency),
-    ("path_round_trip_seconds", "Shortest round trip of a ping.", lambda path: path.rtt_s),
-    ("path_lost_ratio", "Share of pings that were lost.", lambda path: path.lost),
-)
-
-
-def _counts(report: Report) -> list[tuple[dict[str, str], float]]:
-    counts: dict[tuple[str, str, str], int] = {}
-    for each in report.findings:
-        key = (each.check, each.severity, each.where)
-        counts[key] = counts.get(key, 0) + 1
-    return [
-        ({"check": check, "severity": severity, "where": where}, float(count))
-        for (check, severity, where), count in counts.items()
-    ]
-
-
-def _metric(
-    name: str, help_text: str, samples: Sequence[tuple[dict[str, str], float]]
-) -> Iterator[str]:
-    full = f"pccl_doctor_{name}"
-    yield f"# HELP {full} {help_text}"
-    yield f"# TYPE {full} gauge"
-    for labels, value in samples:
-        inner = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
-        yield f"{full}{{{inner}}} {value:.9g}" if inner else f"{full} {value:.9g}"
-
-
-def _escaped(label: str) -> str:
-    return label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
