@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Meeting of the ranks of a job, by the variables of its launcher."""
+"""Meeting of the ranks of a job, by its launcher."""
 
 from __future__ import annotations
 
 import dataclasses
-import os
 import typing
 
 from pccl import _core
-from pccl.communicator import environment
 from pccl.diagnostics.doctor.finding import Finding, error
 from pccl.diagnostics.doctor.job.exchange import Exchange
+from pccl.launchers import meeting as launcher_meeting
+from pccl.launchers.detection import detect
 
 if typing.TYPE_CHECKING:
     from pccl.errors import Error
@@ -45,25 +45,29 @@ class _TorchStore:
 
 def is_in_job() -> bool:
     """Return whether a launcher started this process together with others."""
-    size = os.environ.get("WORLD_SIZE", "")
-    return bool(os.environ.get("RANK")) and size.isdigit() and int(size) > 1
+    launcher = detect().require_meeting()
+    return launcher is not None and launcher.size > 1
 
 
 def meet(timeout: float) -> Meeting:
-    """Meet the other ranks at the place that ``rendezvous="env://"`` has.
+    """Meet the other ranks at the place of ``rendezvous="auto"``.
 
     Raises
     ------
     pccl.Error
         A variable is missing or wrong, or the store does not answer in time.
     """
-    rank, size = environment.place(None, None)
-    where = environment.meeting_point(timeout)
+    rank, size, rendezvous, _ = launcher_meeting.resolve(launcher_meeting.AUTO, None, None)
+    assert rendezvous is not None
+    where = launcher_meeting.meeting_point(rendezvous, timeout)
+    store: typing.Any
     if isinstance(where, str):
-        store: typing.Any = _core._RendezvousStore(where, rank == 0, timeout)
+        store = _core._RendezvousStore(where, rank == 0, timeout)
+    elif isinstance(where, tuple):
+        store = _core._RendezvousStore.join_published(*where, timeout)
     else:
         store = _TorchStore(where)
-    return Meeting(rank, size, Exchange(store, f"doctor/{environment.attempt()}"))
+    return Meeting(rank, size, Exchange(store, f"doctor/{launcher_meeting.attempt()}"))
 
 
 def failed(failure: Error) -> Finding:
@@ -71,6 +75,6 @@ def failed(failure: Error) -> Finding:
     return error(
         "job.meeting",
         f"this rank does not reach the store of the job: {' '.join(str(failure).split())}",
-        "let TCP to MASTER_ADDR and MASTER_PORT pass the firewall of rank 0's host, and start rank"
-        " 0 there",
+        "let TCP to that store (MASTER_ADDR and MASTER_PORT, if they are set) pass the firewall of"
+        " rank 0's host, and start rank 0 there",
     )
