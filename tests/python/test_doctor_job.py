@@ -111,6 +111,14 @@ def test_ranks_that_are_bound_to_one_core_are_found() -> None:
     assert "--bind-to core" in found[0].line
 
 
+def test_ranks_that_outnumber_the_cores_may_share_them() -> None:
+    ranks = [
+        RankFacts(**{**vars(each), "host": "host0", "cores": [each.rank % 2], "online": 2})
+        for each in ranks_of(3)
+    ]
+    assert list(placement.check(hosts_of(ranks))) == []
+
+
 def test_ranks_on_cores_of_their_own_are_well() -> None:
     ranks = [RankFacts(**{**vars(each), "cores": [each.rank]}) for each in ranks_of(2)]
     assert list(placement.check(hosts_of(ranks))) == []

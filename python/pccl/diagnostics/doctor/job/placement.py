@@ -31,8 +31,10 @@ def _check_cores(host: JobHost) -> Iterator[Finding]:
     by_cores: dict[tuple[int, ...], list[int]] = {}
     for rank in host.ranks:
         by_cores.setdefault(tuple(rank.cores), []).append(rank.rank)
+    # Ranks that outnumber the cores must share them.
+    is_uneven = len(host.cores) < min(host.visible, ranks)
     for cores, members in by_cores.items():
-        if cores and len(members) > len(cores) < host.visible:
+        if is_uneven and cores and len(members) > len(cores):
             yield error(
                 "placement.binding",
                 f"{listed(members)} are bound to {len(cores)} of the host's cores, core"
