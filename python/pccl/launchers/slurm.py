@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Detection of a step of Slurm without PMI: ``srun`` with ``--mpi=none``.
 
-A batch script has SLURM_PROCID and SLURM_NTASKS, too, and the shell of ``salloc`` the latter, but no
-variable of a step: each of them is one process, whatever the number of tasks of the job.
+A batch script has SLURM_PROCID and SLURM_NTASKS, too, and the shell of ``salloc`` the latter, but
+no variable of a step: each of them is one process, whatever the number of tasks of the job.
 """
 
 from __future__ import annotations
