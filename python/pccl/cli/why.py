@@ -38,7 +38,7 @@ def why(
         bool, typer.Option("--json", help="Print one JSON object instead of text.")
     ] = False,
 ) -> None:
-    """Show which rank, core or path the collectives of a running job wait for.
+    """Show which rank, core or path a slow job waits for.
 
     All processes are queried a few times, and the counters of their collectives are compared. For a
     job that hangs, see pccl status.
