@@ -128,14 +128,13 @@ void RmaInitiator::add_request(RequestedPieces requested, RmaPost& post) {
     }
 }
 
-Result<bool> RmaInitiator::notify(std::span<const std::byte> notification,
-                                  std::uint64_t failures_known) {
+Result<bool> RmaInitiator::notify(std::span<const std::byte> notification) {
     PCCL_TRY(check_rma_notification(notification));
     if (notifications_sent_ == kMostRmaNotifications) return false;
     ++notifications_sent_;
     RmaFrame head = frame_of(RmaFrameKind::kNotification, 0);
     head.bytes = notification.size();
-    head.failed = failures_known;
+    head.failed = posts_.reported();
     outbox_.add_copy(head, notification);
     return true;
 }

@@ -46,18 +46,8 @@ class RmaInitiator {
     Result<std::size_t> post(RmaOp op, std::span<const RmaPiece> pieces, std::uint64_t ticket);
     /// Posts a run as one request; returns nullopt for a run that does not go in one.
     std::optional<std::size_t> post_run(RmaOp op, const RmaRun& run, std::uint64_t ticket);
-    /// Sends a notification, unless a request before it fails: of these, `failures_known` failures
-    /// are known.
-    Result<bool> notify(std::span<const std::byte> notification, std::uint64_t failures_known);
+    Result<bool> notify(std::span<const std::byte> notification);
 
-    /// Returns the failures that take_completions() has reported.
-    [[nodiscard]] std::uint64_t failures_reported() const { return posts_.reported(); }
-    /// Returns the number of requests so far.
-    [[nodiscard]] std::uint64_t requests_made() const { return next_number_; }
-    /// Returns the bytes of the requests that are not answered.
-    [[nodiscard]] std::uint64_t bytes_requested() const { return bytes_requested_; }
-    /// Returns whether all requests are complete.
-    [[nodiscard]] bool is_idle() const { return requests_.empty() && landing_.empty(); }
     /// Returns completions as RmaLink::poll() does.
     std::size_t take_completions(std::span<RmaCompletion> into) {
         return posts_.take_completions(into);

@@ -18,7 +18,6 @@ Status RmaTarget::begin_request(const RmaFrame& head, std::vector<RmaExtent> lis
     auto range = range_of(head, std::move(list));
     if (!range.is_ok()) return rma_protocol_error(range.status().message());
     range_ = std::move(*range);
-    bytes_requested_ += head.bytes;
     if (head.kind == RmaFrameKind::kWrite)
         begin_write();
     else
