@@ -27,6 +27,7 @@ myst_heading_anchors = 4
 
 autodoc_default_options = {"members": True, "member-order": "bysource"}
 napoleon_google_docstring = False
+autodoc_mock_imports = ["ray", "torchft"]  # clients, which need not be installed
 # Of the types in signatures, those of pccl alone have a page here; and not what it wraps.
 nitpicky = True
 nitpick_ignore_regex = [

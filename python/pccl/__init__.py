@@ -4,8 +4,9 @@
 The import of this package is cheap: torch and the extension modules are loaded at their first use,
 and no part of the package needs a GPU. Other public names are in the modules ``bench``,
 ``capsule``, ``communicator``, ``diagnostics``, ``explanation``, ``gpu``, ``lang``, ``launch``,
-``launchers``, ``p2p``, ``phase_costs``, ``phases``, ``published``, ``schedule``, ``simulator``,
-``timeline``, ``topology`` and ``torch``, which need no import of their own.
+``launchers``, ``p2p``, ``phase_costs``, ``phases``, ``published``, ``ray``, ``schedule``,
+``simulator``, ``timeline``, ``topology``, ``torch`` and ``torchft``, which need no import of their
+own.
 """
 
 from __future__ import annotations
@@ -45,11 +46,13 @@ if typing.TYPE_CHECKING:
     from pccl import phase_costs as phase_costs
     from pccl import phases as phases
     from pccl import published as published
+    from pccl import ray as ray
     from pccl import schedule as schedule
     from pccl import simulator as simulator
     from pccl import timeline as timeline
     from pccl import topology as topology
     from pccl import torch as torch
+    from pccl import torchft as torchft
     from pccl._core import Communicator, Event, Operator
     from pccl._torch import Options
     from pccl.capsule import Capsule
@@ -101,11 +104,13 @@ _MODULES = {
     "phase_costs",
     "phases",
     "published",
+    "ray",
     "schedule",
     "simulator",
     "timeline",
     "topology",
     "torch",
+    "torchft",
 }
 # Modules of the names that are loaded at their first use.
 _LAZY = {

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pccl
+from support.client_stubs import module_with_client
 from support.stubs import read_stub
 
 if TYPE_CHECKING:
@@ -45,7 +46,10 @@ PUBLIC_MODULES = [
     "pccl.torch",
 ]
 # Those, with what users call below them.
-PYTHON_MODULES = [*PUBLIC_MODULES, "pccl.bench", "pccl.phase_costs"]
+PYTHON_MODULES = [
+    *(*PUBLIC_MODULES, "pccl.bench", "pccl.phase_costs"),
+    *("pccl.ray", "pccl.torchft"),
+]
 
 
 def definitions(
@@ -65,7 +69,7 @@ def stub_of(module: str) -> ast.Module:
 
 def imported(module: str) -> ModuleType:
     importlib.import_module("torch")
-    return importlib.import_module(module)
+    return module_with_client(module)
 
 
 def documented() -> Iterator[tuple[str, str, str]]:
@@ -180,6 +184,12 @@ NEVER_RAISE = {
     "pccl.phases.watch.Drift.row",
     "pccl.phases.watch.StepMedian.row",
     "pccl.diagnostics.flight_record",
+    "pccl.ray.register",
+    "pccl.torchft.ProcessGroupPCCL.abort",
+    "pccl.torchft.ProcessGroupPCCL.errored",
+    "pccl.torchft.ProcessGroupPCCL.getBackendName",
+    "pccl.torchft.ProcessGroupPCCL.set_timeout",
+    "pccl.torchft.ProcessGroupPCCL.shutdown",
     "pccl.p2p.Descriptor.serialize",
     "pccl.p2p.Memory.descriptor",
     "pccl.p2p.Message.cancel",

@@ -15,8 +15,8 @@ import pccl
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 MODULES = ["pccl", "pccl.errors", *(f"pccl.{name}" for name in sorted(pccl._MODULES))]
-NEED_TORCH = {
-    "pccl.Options",
+NEED_OTHER_PACKAGES = {
+    *("pccl.Options", "pccl.ray.register", "pccl.torchft.ProcessGroupPCCL"),
     *(f"{module}.{name}" for module in ("pccl", "pccl.torch") for name in ("health", "shrink")),
     "pccl.torch.monitored_barrier",
 }
@@ -36,7 +36,7 @@ def test_a_module_offers_what_it_is_for_alone(name: str) -> None:
     promised = {*module.__all__, *(pccl._MODULES if name == "pccl" else ())}
     assert offered == sorted(each for each in promised if not each.startswith("_"))
     for each in offered:
-        if f"{name}.{each}" not in NEED_TORCH:
+        if f"{name}.{each}" not in NEED_OTHER_PACKAGES:
             assert hasattr(module, each), f"{name}.{each}"
 
 
@@ -63,8 +63,8 @@ for name in {names}:
     for part in name.split(".")[1:]:
         try:
             value = getattr(value, part)
-        except ImportError as error:  # of torch, where there is none
-            if "torch" not in str(error):
+        except ImportError as error:  # of a package that PCCL extends, where there is none
+            if not any(package in str(error) for package in ("torch", "ray")):
                 raise
             break
         except AttributeError:
@@ -76,3 +76,30 @@ for name in {names}:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == []
+
+
+CLIENTS = {"ray": "pccl.ray.register", "torchft": "pccl.torchft.ProcessGroupPCCL"}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_clients_are_loaded_at_the_first_use_alone(client: str) -> None:
+    program = f"""
+import sys, pccl
+pccl.ray, pccl.torchft
+assert not {{"ray", "torchft", "torch"}} & set(sys.modules)
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name == "{client}":
+            raise ModuleNotFoundError(name, name=name)
+sys.meta_path.insert(0, Absent())
+try:
+    {CLIENTS[client]}
+except ModuleNotFoundError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    missing = f"pccl.{client} needs {client}, which is not installed: pip install {client}"
+    assert done.stdout.strip() == missing

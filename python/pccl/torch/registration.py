@@ -14,17 +14,21 @@ import torch.distributed as dist
 from pccl._internal.arguments import require
 
 if typing.TYPE_CHECKING:
+    import datetime
     from collections.abc import Iterator, Sequence
+
+    from torch._C._distributed_c10d import Store
 
     from pccl._torch import Options, ProcessGroupPCCL
 
 NAME = "pccl"
+DEVICES = ["cpu", "cuda"]
 
 
 def register() -> None:
     """Register the backend for CPU and CUDA tensors, once."""
     if dist.is_available() and not hasattr(dist.Backend, NAME.upper()):
-        dist.Backend.register_backend(NAME, _create, extended_api=True, devices=["cpu", "cuda"])
+        dist.Backend.register_backend(NAME, _create, extended_api=True, devices=DEVICES)
         untyped: typing.Any = dist
         untyped.register_rendezvous_handler(NAME, _meet)
 
@@ -41,27 +45,86 @@ def _create(
     options: Options | None,
 ) -> ProcessGroupPCCL:
     """Create the backend of one group; torch calls this function on every member."""
-    from pccl.torch import compatibility
-
-    compatibility.require_matching_torch()
-    # Import the errors now: later there may be no free file descriptor for the import.
-    from pccl import _torch
-    from pccl.torch import errors  # noqa: F401
-
-    if options is not None and not isinstance(options, _torch.Options):
-        raise TypeError(f"pg_options must be a pccl.Options, not {type(options).__name__}")
+    check_options(options, "pg_options")
     _shut_down_at_exit()
-    options = _on_network_of_default(options)
-    return _torch.ProcessGroupPCCL(
+    return make_backend(
         group.store,
         group.group_rank,
         group.group_size,
         timeout=group.timeout,
         name=group.group_id or "default",
-        global_ranks=list(group.global_ranks_in_group) or list(range(group.group_size)),
+        global_ranks=group.global_ranks_in_group,
+        options=_on_network_of_default(options),
+    )
+
+
+def check_options(options: Options | None, argument: str) -> None:
+    """Raise TypeError for options of another type.
+
+    Parameters
+    ----------
+    options
+        Value of the argument; None for the defaults.
+    argument
+        Name of the parameter.
+    """
+    _load_extension()
+    from pccl import _torch
+
+    if options is not None and not isinstance(options, _torch.Options):
+        raise TypeError(f"{argument} must be a pccl.Options, not {type(options).__name__}")
+
+
+def make_backend(
+    store: Store,
+    rank: int,
+    size: int,
+    *,
+    timeout: datetime.timedelta,
+    name: str,
+    global_ranks: Sequence[int] = (),
+    options: Options | None = None,
+) -> ProcessGroupPCCL:
+    """Return the backend of a group whose ranks meet at ``store``.
+
+    Parameters
+    ----------
+    store
+        Store that all ranks of the group share.
+    rank, size
+        Place of this process in the group.
+    timeout
+        Maximum time of the rendezvous and of an operation.
+    name
+        Name of the group in messages.
+    global_ranks
+        Ranks of the group in the default group; empty for 0 to ``size`` - 1.
+    options
+        Options of the group; None for the defaults.
+    """
+    _load_extension()
+    from pccl import _torch
+
+    return _torch.ProcessGroupPCCL(
+        store,
+        rank,
+        size,
+        timeout=timeout,
+        name=name,
+        global_ranks=list(global_ranks) or list(range(size)),
         gpu=_gpu_in_use(),
         options=options,
     )
+
+
+def _load_extension() -> None:
+    """Import the extension module, if it fits the installed torch, and its errors."""
+    from pccl.torch import compatibility
+
+    compatibility.require_matching_torch()
+    # Import the errors now: later there may be no free file descriptor for the import.
+    from pccl import _torch  # noqa: F401
+    from pccl.torch import errors  # noqa: F401
 
 
 def _on_network_of_default(options: Options | None) -> Options | None:
