@@ -23,6 +23,7 @@ help:
 	@echo "make test-rdma      suites in virtual machines with RDMA devices (SUITES=ci, or names)"
 	@echo "make test-launchers real launchers, in folders of their own (LAUNCHERS=srun-pmi2, or other names)"
 	@echo "make test-upstream  PyTorch's own distributed tests on pccl, all of them"
+	@echo "make test-clients   frameworks on pccl beside Gloo, each in its own environment (NAME=\"ray dask\")"
 	@echo "make lint           layers, formatting, clang-tidy, ruff, mypy, links of the documentation"
 	@echo "make format         formats C++ and Python files"
 	@echo "make docs           the documentation as a site, build/docs; links that lead nowhere fail"
@@ -95,6 +96,10 @@ test: dev
 .PHONY: test-upstream
 test-upstream: dev
 	$(DEV) $(VENV)/python tests/upstream/run.py
+
+.PHONY: test-clients
+test-clients: dev
+	$(DEV) $(VENV)/python tests/clients/run.py $(NAME)
 
 .PHONY: test-rdma
 test-rdma: dev
