@@ -391,7 +391,7 @@ def test_a_job_and_its_cluster_are_one() -> None:
         with pytest.raises(pccl.InvalidArgumentError, match="is another group's"):
             pccl.Communicator(cluster=pccl.phases.switching._cluster())
         with pytest.raises(pccl.InvalidArgumentError, match="4 devices for a group of 1"):
-            pccl.Communicator(cluster=own)
+            pccl.Communicator(rendezvous="none", cluster=own)
 
     run(body, cluster_of())
 

@@ -225,6 +225,8 @@ BEHIND = {
     *("Controller.adopt", "DeviceGroup.__init__", "limit_of_timedelta"),
     *("EtcdGateway.put", "EtcdGateway.put_if", "EtcdGateway.renew", "EtcdGateway.revoke"),
     *("held_by", "ask"),
+    *("published_store", "call_within", "make_backend"),
+    "ProcessGroupPCCL.set_timeout",  # of pccl.torchft, which passes it on
     *("examine", "listen", "connect"),  # pccl doctor --rdma: tests/python/test_rdma_doctor.py
     "meet",  # pccl doctor in a job: tests/python/test_doctor_job.py
 }
