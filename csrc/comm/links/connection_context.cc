@@ -56,6 +56,7 @@ std::vector<runtime::PeerPath> ConnectionContext::paths() const {
         if (const auto counters = link->path()) by_peer[port.peer] += *counters;
     }
     std::vector<runtime::PeerPath> paths;
+    paths.reserve(by_peer.size());
     for (const auto& [peer, counters] : by_peer) paths.push_back({peer, counters});
     return paths;
 }
