@@ -201,8 +201,9 @@ class Job:
             _run(*tc, "replace", "dev", INTERFACE, "root", *shape)
             yield
         elif kind == "loss":
-            rule = f'oifname "{INTERFACE}" numgen random mod 100 < {LOST_PERCENT} drop;'
-            rules = "table ip f { chain o { type filter hook output priority 0; " + rule + " }; }"
+            # Of what comes in: TCP takes a packet that is dropped on its way out for one not sent.
+            rule = f'iifname "{INTERFACE}" numgen random mod 100 < {LOST_PERCENT} drop;'
+            rules = "table ip f { chain i { type filter hook input priority 0; " + rule + " }; }"
             _run("ip", "netns", "exec", self.names[rank], "nft", rules)
             yield
         elif kind in ("slow", "delay"):

@@ -112,6 +112,17 @@ def test_a_path_that_loses_packets() -> None:
     assert "from rank 1 (n0) to rank 2 (n1) loses packets" in cause.text
 
 
+def test_a_receiver_that_acknowledges_late_is_no_long_path() -> None:
+    """Only one direction of the pair has a long round trip."""
+    forth = [Path((r + 1) % 4, 10**9, 0, 9e-3 if r == 3 else 1e-3, 1.0) for r in range(4)]
+    back = [Path((r - 1) % 4, 10**9, 0, 1e-3, 1.0) for r in range(4)]
+    ranks = [
+        Usage(NONE, CollectiveCounts(100, 1, 9.0, 1.0), 1.0, (waits_for((r - 1) % 4, 6.0),), both)
+        for r, both in enumerate(zip(forth, back, strict=True))
+    ]
+    assert found(job(*ranks)) == []
+
+
 def test_a_path_that_is_longer_than_the_others() -> None:
     paths = [Path((r + 1) % 4, 10**9, 0, 5e-3 if r == 3 else 1e-3, 1.0) for r in range(4)]
     (cause,) = ring_of_paths(*paths)

@@ -123,7 +123,8 @@ def causes_of(group: GroupTime) -> list[Cause]:
     """Return the causes that cost a group at least LEAST_PART of its time, costliest first."""
     if len(group.ranks) < 2 or group.seconds <= 0:
         return []
-    causes = [cause for cause in (_late_rank(group), _bad_path(group)) if cause is not None]
+    late, path = _late_rank(group), _bad_path(group)
+    causes = [cause for cause in (late, path or _distant_path(group, late)) if cause is not None]
     return sorted(causes, key=lambda cause: -cause.seconds)
 
 
@@ -164,8 +165,9 @@ def _late_rank(group: GroupTime) -> Cause | None:
         f"rank {last.rank} (process {last.pid} on {last.host}) spends {mine:.0%} of its time"
         f" {where}, the others {usual:.0%}: they wait for it"
     )
-    queued = last.cpu.queued_s if last.cpu else 0.0
-    waits_for_core = queued >= _CORE_PART * excess
+    queued = _queued_s(last)
+    more_queued = queued - statistics.median(map(_queued_s, others))
+    waits_for_core = more_queued >= _CORE_PART * excess
     if waits_for_core:
         text += (
             f"; its threads waited {queued:.1f} s for a core that other threads had (affinity,"
@@ -175,19 +177,31 @@ def _late_rank(group: GroupTime) -> Cause | None:
     return Cause(group.group, kind, (last.rank,), lost, part, text)
 
 
+def _queued_s(rank: RankTime) -> float:
+    return rank.cpu.queued_s if rank.cpu else 0.0
+
+
 def _bad_path(group: GroupTime) -> Cause | None:
-    """Return the path that is full, or else the one that loses bytes, or else the slowest."""
-    waited = statistics.median(rank.usage.waited_s for rank in group.ranks)
+    """Return the path that is full, or else the one that loses bytes."""
     if (full := _full_path(group)) is not None:
         return full
-    if waited / group.seconds < LEAST_PART:
+    worst = max(_paths(group), key=lambda path: _resent_part(path[2]), default=None)
+    if worst is None or _resent_part(worst[2]) < _LOSSY_PART or worst[2].resent < _LOSSY_BYTES:
         return None
-    found = _lossy_path(group) or _distant_path(group)
-    if found is None:
-        return None
-    sender, receiver, text = found
-    ranks = (sender.rank, receiver.rank)
+    sender, receiver, path = worst
+    text = f"loses packets: TCP has sent {_resent_part(path):.1%} of its bytes again"
+    return _cause_of_waits(group, sender, receiver, text)
+
+
+def _cause_of_waits(
+    group: GroupTime, sender: RankTime, receiver: RankTime, text: str
+) -> Cause | None:
+    """Return the cause of all waits of the group, if they are long."""
+    waited = statistics.median(rank.usage.waited_s for rank in group.ranks)
     part = waited / group.seconds
+    if part < LEAST_PART:
+        return None
+    ranks = (sender.rank, receiver.rank)
     return Cause(group.group, "path", ranks, waited, part, f"{_path(sender, receiver)} {text}")
 
 
@@ -214,29 +228,28 @@ def _full_path(group: GroupTime) -> Cause | None:
     return Cause(group.group, "path", ranks, lost, lost / group.seconds, text)
 
 
-def _lossy_path(group: GroupTime) -> tuple[RankTime, RankTime, str] | None:
-    worst = max(_paths(group), key=lambda path: _resent_part(path[2]), default=None)
-    if worst is None or _resent_part(worst[2]) < _LOSSY_PART or worst[2].resent < _LOSSY_BYTES:
-        return None
-    sender, receiver, path = worst
-    text = f"loses packets: TCP has sent {_resent_part(path):.1%} of its bytes again"
-    return sender, receiver, text
+def _distant_path(group: GroupTime, late: Cause | None) -> Cause | None:
+    """Return the path whose round trip stands out, unless a rank explains half of the waits.
 
-
-def _distant_path(group: GroupTime) -> tuple[RankTime, RankTime, str] | None:
-    """Return the path whose round trip stands out."""
-    paths = sorted(_paths(group), key=lambda path: path[2].round_trip_s)
-    # Both directions of a pair have the same round trip.
-    pair = {paths[-1][0].rank, paths[-1][1].rank} if paths else set()
-    others = [path[2].round_trip_s for path in paths if {path[0].rank, path[1].rank} != pair]
-    if not others:
+    A receiver that is late, or waits for a core, delays its acknowledgements: both directions of a
+    pair count, if both carry data.
+    """
+    round_trips: dict[tuple[int, int], float] = {}
+    ends: dict[tuple[int, int], tuple[RankTime, RankTime]] = {}
+    for sender, receiver, path in _paths(group):
+        pair = (min(sender.rank, receiver.rank), max(sender.rank, receiver.rank))
+        ends[pair] = (sender, receiver)
+        round_trips[pair] = min(round_trips.get(pair, path.round_trip_s), path.round_trip_s)
+    if len(round_trips) < 2:
         return None
-    sender, receiver, path = paths[-1]
-    usual = statistics.median(others)
-    if path.round_trip_s < _FAR_TIMES * usual + _FAR_S:
+    pair = max(round_trips, key=round_trips.__getitem__)
+    longest = round_trips.pop(pair)
+    usual = statistics.median(round_trips.values())
+    if longest < _FAR_TIMES * usual + _FAR_S:
         return None
-    text = f"has a round trip of {path.round_trip_s * 1e3:.2f} ms, the others {usual * 1e3:.2f} ms"
-    return sender, receiver, text
+    text = f"has a round trip of {longest * 1e3:.2f} ms, the others {usual * 1e3:.2f} ms"
+    cause = _cause_of_waits(group, *ends[pair], text)
+    return None if late and cause and late.seconds >= cause.seconds / 2 else cause
 
 
 def _paths(group: GroupTime) -> Iterator[tuple[RankTime, RankTime, Path]]:
