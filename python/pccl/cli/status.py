@@ -19,18 +19,22 @@ EXAMPLES = terminal.examples(
     "pccl status 4711 --serve 9400    # the same by HTTP, for Prometheus to scrape",
 )
 
+# Arguments of all commands that query a running job.
+Target = Annotated[
+    str,
+    typer.Argument(
+        metavar="PID|ADDRESS",
+        help="A process of the job, one that has started such, or where one listens.",
+    ),
+]
+AnswerSeconds = Annotated[
+    float, typer.Option(min=0.1, max=60, help="Seconds that each process has to answer.")
+]
+
 
 def status(
-    target: Annotated[
-        str,
-        typer.Argument(
-            metavar="PID|ADDRESS",
-            help="A process of the job, one that has started such, or where one listens.",
-        ),
-    ],
-    timeout: Annotated[
-        float, typer.Option(min=0.1, max=60, help="Seconds that each process has to answer.")
-    ] = 3.0,
+    target: Target,
+    timeout: AnswerSeconds = 3.0,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object instead of tables.")
     ] = False,
@@ -57,8 +61,7 @@ def status(
         _serve(target, timeout, serve)
         return
     job = job_status.query_job(processes_at(target), timeout)
-    if not job.processes:
-        raise ValueError(job.unheard[0].reason)
+    job.require_answer()
     if as_prometheus:
         typer.echo(prometheus.exposition(job), nl=False)
     elif as_json:

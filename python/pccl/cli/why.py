@@ -21,19 +21,11 @@ _HEAD = ("rank", "process", "between", "within", "predicted", "waiting", "mostly
 
 
 def why(
-    target: Annotated[
-        str,
-        typer.Argument(
-            metavar="PID|ADDRESS",
-            help="A process of the job, one that has started such, or where one listens.",
-        ),
-    ],
+    target: status.Target,
     seconds: Annotated[
         float, typer.Option(min=0.1, max=3600, help="Time over which the job is looked at.")
     ] = 5.0,
-    timeout: Annotated[
-        float, typer.Option(min=0.1, max=60, help="Seconds that each process has to answer.")
-    ] = 3.0,
+    timeout: status.AnswerSeconds = 3.0,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object instead of text.")
     ] = False,
@@ -45,8 +37,7 @@ def why(
     """
     processes = status.processes_at(target)
     looks = causes.looks(lambda: job_status.query_job(processes, timeout), seconds)
-    if not looks[0].processes:
-        raise ValueError(looks[0].unheard[0].reason)
+    looks[0].require_answer()
     groups = causes.group_times(looks)
     if as_json:
         terminal.print_json({"groups": [_as_json(group) for group in groups]})

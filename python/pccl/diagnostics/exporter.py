@@ -59,8 +59,7 @@ class Exporter(http.server.ThreadingHTTPServer):
         """Return the text for a scrape. Raises as the query, and ValueError if nobody answers."""
         with self._lock:
             job = self._query()
-        if not job.processes:
-            raise ValueError(job.unheard[0].reason)
+        job.require_answer()
         return prometheus.exposition(job)
 
 

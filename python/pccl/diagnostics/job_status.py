@@ -86,6 +86,11 @@ class Job:
     processes: tuple[Process, ...]
     unheard: tuple[Unheard, ...]
 
+    def require_answer(self) -> None:
+        """Raise ValueError, with the first reason, if no process answered."""
+        if not self.processes:
+            raise ValueError(self.unheard[0].reason)
+
     def explain(self) -> list[str]:
         """Return one paragraph per group on the ranks that are behind, and their operations."""
         groups: dict[tuple[str, str], list[flight.Record]] = {}
