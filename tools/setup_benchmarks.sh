@@ -3,14 +3,14 @@
 
 # Sets up what the benchmarks need besides PCCL, after tools/setup.sh: the MPIs beside cpu_numpy and
 # cpu_scale (Debian's Open MPI; Open MPI, MPICH and Intel's from PyPI, each with an mpi4py in an
-# environment of its own below build/mpi), and matplotlib for plot.py. What is there already is left
-# alone.
+# environment of its own below build/mpi), matplotlib for plot.py, and nftables for named_faults.py.
+# What is there already is left alone.
 #
 # Debian packages need root or a sudo that asks no password; otherwise the line to run is printed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-packages=(openmpi-bin libopenmpi-dev)
+packages=(openmpi-bin libopenmpi-dev nftables)
 modules=(mpi4py==4.1.2 matplotlib==3.11.2)
 mpis=(openmpi mpich impi-rt)
 
