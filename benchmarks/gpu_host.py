@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time collectives of GPUs without peer access: kernels in host memory beside the CPU's transports.
+"""Time calls of GPUs without peer access: kernels in host memory beside the CPU's transports.
 
     python benchmarks/gpu_host.py [--gpus 1] [--ranks 2] [--sizes 1024 1048576 67108864]
                                   [--rounds 3] [--builds OLD NEW] [--max-blocks 8 16]
-                                  [--json PATH]
+                                  [--nccl] [--json PATH]
 
 Each rank is a process with torch's backend "pccl" and ``PCCL_GPU_PEER_ACCESS=0``. The ways take
 turns, each time in new processes: ``staging`` (``PCCL_GPU_HOST_KERNELS=0``) and ``kernels``. With
 ``--builds``, which are what PYTHONPATH has for each, the builds take turns instead, each as it
-chooses. Each number of ``--max-blocks`` is one more way, with kernels of so many blocks at most. On
-one GPU, start MPS before (``nvidia-cuda-mps-control -d``): without it the kernels of the ranks take
-turns. Times are medians over calls of the slowest rank, by the host's clock, from the call until
-the GPU has finished it.
+chooses. Each number of ``--max-blocks`` is one more way, with kernels of so many blocks at most.
+``--nccl`` is one more: torch's backend "nccl" with ``NCCL_P2P_DISABLE=1``, on as many GPUs as
+ranks. On one GPU, start MPS before (``nvidia-cuda-mps-control -d``): without it the kernels of the
+ranks take turns. Times are medians over calls of the slowest rank, by the host's clock, from the
+call until the GPU has finished it.
 """
 
 from __future__ import annotations
@@ -35,13 +36,25 @@ import pccl
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-COLLECTIVES = ("all_reduce", "all_gather", "broadcast", "all_to_all")
+COLLECTIVES = ("all_reduce", "all_gather", "broadcast", "all_to_all", "send_recv")
 SIZES = (1 << 10, 1 << 16, 1 << 20, 1 << 24, 1 << 26)
 AS_RANK = "--as-rank"
 MAX_BLOCKS = "BENCHMARK_MAX_BLOCKS"  # of a rank, in its environment
+BACKEND = "BENCHMARK_BACKEND"
 LONGEST_S = 300.0
 
 Found = dict[str, float]  # microseconds by "all_reduce 1024"
+
+
+def send_around(sent: torch.Tensor, got: torch.Tensor) -> None:
+    """Send to the next rank and receive from the one before."""
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+    operations = [
+        dist.P2POp(dist.isend, sent, (rank + 1) % ranks),
+        dist.P2POp(dist.irecv, got, (rank - 1) % ranks),
+    ]
+    for work in dist.batch_isend_irecv(operations):
+        work.wait()
 
 
 def call_of(collective: str, nbytes: int, ranks: int) -> Callable[[], object]:
@@ -54,6 +67,7 @@ def call_of(collective: str, nbytes: int, ranks: int) -> Callable[[], object]:
         "all_gather": lambda: dist.all_gather_into_tensor(other, part),
         "broadcast": lambda: dist.broadcast(whole, 0),
         "all_to_all": lambda: dist.all_to_all_single(other, whole),
+        "send_recv": lambda: send_around(whole, other),
     }
     return calls[collective]
 
@@ -78,13 +92,15 @@ def be_rank(rank: int, ranks: int, gpus: int, port: int, sizes: list[int]) -> No
     meeting = f"tcp://127.0.0.1:{port}"
     most = os.environ.get(MAX_BLOCKS)
     options = pccl.Options(max_blocks=int(most)) if most else None
+    backend = os.environ.get(BACKEND, "pccl")
     dist.init_process_group(
-        "pccl", init_method=meeting, rank=rank, world_size=ranks, pg_options=options
+        backend, init_method=meeting, rank=rank, world_size=ranks, pg_options=options
     )
     found: Found = {}
     for collective in COLLECTIVES:
         for nbytes in sizes:
-            us = torch.tensor(time_of(call_of(collective, nbytes, ranks), nbytes))
+            call = call_of(collective, nbytes, ranks)
+            us = torch.tensor(time_of(call, nbytes), device="cuda", dtype=torch.float64)
             dist.all_reduce(us, dist.ReduceOp.MAX)
             found[f"{collective} {nbytes}"] = us.item()
     if rank == 0:
@@ -118,7 +134,8 @@ def ways_of(options: argparse.Namespace) -> dict[str, dict[str, str]]:
         old, new = options.builds
         return {"old": {"PYTHONPATH": str(old)}, "new": {"PYTHONPATH": str(new)}}
     bounded = {f"kernels of {most}": {MAX_BLOCKS: str(most)} for most in options.max_blocks}
-    return {"staging": {"PCCL_GPU_HOST_KERNELS": "0"}, "kernels": {}} | bounded
+    nccl = {"nccl": {BACKEND: "nccl", "NCCL_P2P_DISABLE": "1"}} if options.nccl else {}
+    return {"staging": {"PCCL_GPU_HOST_KERNELS": "0"}, "kernels": {}} | bounded | nccl
 
 
 def free_port() -> int:
@@ -142,6 +159,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--builds", type=Path, nargs=2)
     parser.add_argument("--max-blocks", type=int, nargs="+", default=[])
+    parser.add_argument("--nccl", action="store_true")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     ways = ways_of(options)

@@ -198,6 +198,16 @@ if(CUDAToolkit_FOUND)
   )
   # Once more for GPUs that do not reach each other (csrc/device/gpu_path.h).
   pccl_run_test(emulated_host pccl_emulated_test 5 2400 2 PCCL_TEST_GPU_PATH=host)
+  # What differs over PCIe between GPUs that do.
+  pccl_run_test(
+    emulated_pcie
+    pccl_emulated_test
+    1
+    2400
+    2
+    PCCL_TEST_GPU_PATH=pcie
+    "GTEST_FILTER=EmulatedPathsTest.*:EmulatedMessage*:WorldSizes/EmulatedTest.*:EmulatedPairTest.*:EmulatedOrderTest.*"
+  )
 else()
   message(STATUS "no test of kernels on the emulated GPU: CUDA's headers are missing")
 endif()

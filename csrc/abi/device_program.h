@@ -24,9 +24,12 @@
 namespace pccl::abi {
 
 inline constexpr int kDeviceFifos = 64;  // from one rank to another: channels * workers
-inline constexpr int kDeviceSlots = 2;   // messages that a FIFO holds at least
-inline constexpr int kLLSlots = 4;       // slots for LL and for LL128
-inline constexpr int kAckInterval = 2;   // messages that the receiver acknowledges together
+// The last ones carry messages of users, where these go through host memory; programs use the rest.
+inline constexpr int kMessageFifos = 16;
+inline constexpr int kFirstMessageFifo = kDeviceFifos - kMessageFifos;
+inline constexpr int kDeviceSlots = 2;  // messages that a FIFO holds at least
+inline constexpr int kLLSlots = 4;      // slots for LL and for LL128
+inline constexpr int kAckInterval = 2;  // messages that the receiver acknowledges together
 static_assert(kLLSlots - (kAckInterval - 1) >= kDeviceSlots);
 inline constexpr std::size_t kSlotBytes = std::size_t{128} << 10;
 inline constexpr std::size_t kLLSlotBytes = std::size_t{4} << 10;  // data bytes of an LL slot
@@ -130,6 +133,24 @@ struct DeviceSlots {
     LL128Line ll128[kLLSlots][kLL128SlotLines];
 };
 
+/// Returns how many FIFOs share a message of a user: the same on both sides, for every launch.
+[[nodiscard]] constexpr int fifos_for(std::size_t message_bytes) {
+    constexpr std::size_t kBytesForEach = std::size_t{64} << 10;
+    const std::size_t wanted = message_bytes / kBytesForEach;
+    if (wanted < 1) return 1;
+    return wanted < kMessageFifos ? static_cast<int>(wanted) : kMessageFifos;
+}
+
+/// Returns the bytes of each message of a FIFO that carries `share` bytes of such a message:
+/// several for most, so that one is written while the one before is read.
+[[nodiscard]] constexpr std::size_t message_window(std::size_t share) {
+    constexpr std::size_t kLeast = std::size_t{16} << 10;
+    constexpr std::size_t kWindows = 4;
+    const std::size_t even = share / kWindows / kChunkAlignment * kChunkAlignment;
+    if (even < kLeast) return kLeast;
+    return even < kSlotBytes ? even : kSlotBytes;
+}
+
 /// Progress of a rank's launch, in the memory of its GPU: its lanes alone wait for each other.
 struct DeviceProgress {
     std::uint32_t steps[kMostBlocks];  // that each block of this launch has finished
@@ -146,6 +167,13 @@ struct DeviceProgramState {
     return sizeof(DeviceProgramState) +
            static_cast<std::size_t>(ranks) * kDeviceFifos * sizeof(DeviceSlots);
 }
+
+/// States of this rank by peer: the messages of both are in the same kind of memory. Where only
+/// some GPUs of a group reach each other, these have theirs in the GPUs' memory, the others in the
+/// host's.
+struct DeviceStates {
+    DeviceProgramState* with[kMostDevices] = {};  // includes this rank's own
+};
 
 /// Times of one step of a block in one window, by the GPU's global timer; all 0 where the block did
 /// not run it.
@@ -165,7 +193,7 @@ struct DeviceProgram {
     std::int32_t most_ports = 0;
     const DeviceWait* waits = nullptr;
     const DeviceSlice* places = nullptr;  // of chunks that are listed one by one
-    DeviceProgramState* state = nullptr;  // of this rank
+    DeviceStates states{};
     DeviceProgress* progress = nullptr;
     std::byte* scratch = nullptr;  // scratch_chunks of window_bytes for each worker
     std::size_t chunk_bytes = 0;   // of every chunk of a block; the last ones may be shorter

@@ -83,7 +83,8 @@ struct PairMailbox {
     std::uint32_t received;  // messages that this rank has received from the peer
     std::uint32_t finished;  // blocks that have finished the message being sent
     std::uint32_t coming;    // written by the peer: number of the message that it may be storing
-    std::uint32_t reserved[19];
+    std::uint32_t taken;     // blocks that have finished the message being received
+    std::uint32_t reserved[18];
 };
 static_assert(sizeof(PairMailbox) == 128);
 

@@ -245,6 +245,18 @@ void bind_planned_launches(extension::Module& module) {
         arg("architecture"));
 }
 
+const char* short_name_of(kernels::GpuPath path) {
+    switch (path) {
+        case kernels::GpuPath::kHost:
+            return "host";
+        case kernels::GpuPath::kPcie:
+            return "pcie";
+        case kernels::GpuPath::kPeer:
+            break;
+    }
+    return "peer";
+}
+
 std::vector<device::PlannedLaunch> explain_launches(const PyDeviceGroup& self,
                                                     const std::string& collective,
                                                     std::size_t nbytes) {
@@ -266,11 +278,8 @@ void bind_device(extension::Module& module) {
                                [](const PyDeviceGroup& self) { return self.group->size(); })
         .def_property_readonly("heap_bytes",
                                [](const PyDeviceGroup& self) { return self.group->heap_bytes(); })
-        .def_property_readonly("path",
-                               [](const PyDeviceGroup& self) {
-                                   const auto path = self.group->path();
-                                   return path == kernels::GpuPath::kHost ? "host" : "peer";
-                               })
+        .def_property_readonly(
+            "path", [](const PyDeviceGroup& self) { return short_name_of(self.group->path()); })
         .def_property_readonly("architecture",
                                [](const PyDeviceGroup& self) { return self.group->architecture(); })
         .def("explain", &explain_launches, arg("collective"), arg("nbytes"))

@@ -148,6 +148,7 @@ void DeviceGroupImpl::keep_memory() {
     for (LaunchSequence* launches : sequences()) launches->keep_memory();
     keep_for_good(std::move(heap_));
     keep_for_good(std::move(states_));
+    keep_for_good(std::move(linked_states_));
     keep_for_good(control_);
 }
 
@@ -198,14 +199,17 @@ Status DeviceGroupImpl::share_memory(Deadline deadline) {
     team_.rank = options_.rank;
     team_.size = options_.size;
     PCCL_ASSIGN_OR_RETURN(const abi::LL128Trial lines, try_ll128(deadline));
-    programs_ = std::make_unique<DevicePrograms>(DeviceProgramOptions{.driver = driver_,
-                                                                      .device = options_.device,
-                                                                      .rank = options_.rank,
-                                                                      .size = options_.size,
-                                                                      .gpus = gpus_,
-                                                                      .preferences = preferences_,
-                                                                      .ll128 = lines,
-                                                                      .states = states_.get()});
+    programs_ =
+        std::make_unique<DevicePrograms>(DeviceProgramOptions{.driver = driver_,
+                                                              .device = options_.device,
+                                                              .rank = options_.rank,
+                                                              .size = options_.size,
+                                                              .gpus = gpus_,
+                                                              .preferences = preferences_,
+                                                              .ll128 = lines,
+                                                              .states = states_.get(),
+                                                              .linked_states = linked_states_.get(),
+                                                              .linked = linked_});
     return Status::ok();
 }
 

@@ -30,11 +30,13 @@
 #include <pccl/store.h>
 #include "csrc/abi/device_team.h"
 #include "csrc/base/fork.h"
+#include "csrc/base/rank_bits.h"
 #include "csrc/base/threads/background_thread.h"
 #include "csrc/collective/collective.h"
 #include "csrc/device/copy_engine_gather.h"
 #include "csrc/device/device_rendezvous.h"
 #include "csrc/device/device_stage.h"
+#include "csrc/device/gpu_path.h"
 #include "csrc/device/gpu_sharing.h"
 #include "csrc/device/launch/launch_log.h"
 #include "csrc/device/launch/launch_order.h"
@@ -112,7 +114,10 @@ class PCCL_API DeviceGroupImpl {
     /// Returns where its kernels meet.
     [[nodiscard]] kernels::GpuPath path() const { return gpus_.path; }
     /// Returns why they do not meet in the GPUs' memory; empty where they do.
-    [[nodiscard]] const std::string& why_through_host() const { return why_through_host_; }
+    [[nodiscard]] const std::string& why_path() const { return why_path_; }
+    /// Returns the peers with which it exchanges messages of schedules in the GPUs' memory, in a
+    /// group that meets in the host.
+    [[nodiscard]] RankBits linked() const { return linked_; }
 
     /// Launches a collective. Blocks are GPU memory of any allocator. Errors: kInvalidArgument,
     /// kUnsupported, and those of health().
@@ -130,7 +135,7 @@ class PCCL_API DeviceGroupImpl {
     };
     /// Sends and receives at once: in one launch if each side names each rank at most once,
     /// otherwise in several. Messages from one rank to another match in the order of their
-    /// launches. Empty messages are not sent. kUnsupported where kernels meet in host memory.
+    /// launches. Empty messages are not sent.
     [[nodiscard]] Status exchange(const MessageExchange& messages, kernels::Stream stream);
     /// Returns the launches that launch() would make for a collective of blocks of `bytes` on all
     /// ranks.
@@ -179,9 +184,18 @@ class PCCL_API DeviceGroupImpl {
     /// Makes heaps that are not mapped yet.
     Status make_heap_of(transport::nvlink::MemoryKind kind, Deadline deadline);
     /// Maps the heaps in the GPUs' memory. An error names why a GPU does not reach another.
-    Status map_peers(std::span<const GpuPlacement> placements);
-    Status make_host_heaps(Deadline deadline);
-    [[nodiscard]] Status check_reach(std::span<const GpuPlacement> placements) const;
+    /// Maps the heaps of peers, and sets those that it has mapped in `reached`. Returns the first
+    /// obstacle.
+    Status map_peers(std::span<const GpuPlacement> placements, RankBits& reached);
+    /// Makes the memory that programs need from the beginning, since schedules carry long
+    /// collectives; in the host also the heap.
+    Status make_states_for(const ChosenPath& chosen, Deadline deadline);
+    [[nodiscard]] Result<std::unique_ptr<transport::nvlink::SymmetricHeap>> make_states(
+        transport::nvlink::MemoryKind kind, Deadline deadline) const;
+    /// Returns the number of the GPU in this process, if it sees that GPU.
+    [[nodiscard]] Result<std::optional<int>> visible(const GpuPlacement& placement) const;
+    [[nodiscard]] Status check_reach(const GpuPlacement& placement, Rank rank) const;
+    [[nodiscard]] Status check_nvlinks(std::span<const GpuPlacement> placements) const;
     Status share_memory(Deadline deadline);
     Status allocate_control();
     /// Returns the result of the LL128 trial between these GPUs; kNone where it is not tried.
@@ -254,8 +268,8 @@ class PCCL_API DeviceGroupImpl {
     Status launch_one(const Collective& collective, kernels::Stream stream,
                       const DeviceLaunch& wanted);
     /// Launches a collective whose kernels meet in host memory: by LL, or by a schedule.
-    Status launch_through_host(const Collective& collective, kernels::Stream stream,
-                               const DeviceLaunch& wanted);
+    Status launch_over_pcie(const Collective& collective, kernels::Stream stream,
+                            const DeviceLaunch& wanted);
     /// Launches a collective whose lengths only pairs of ranks have.
     Status launch_pairs(const Collective& collective, kernels::Stream stream,
                         const DeviceLaunch& wanted);
@@ -298,7 +312,7 @@ class PCCL_API DeviceGroupImpl {
     [[nodiscard]] Status check_first_capture(kernels::Stream stream) const;
     /// Returns whether this rank's program state has the addresses of the others.
     [[nodiscard]] bool are_states_known() const {
-        return states_are_exchanged_ || gpus_.path == kernels::GpuPath::kHost;
+        return states_are_exchanged_ || states_ != nullptr;
     }
     /// Sets the addresses of this rank's program state for the peers, which have mapped it then.
     Status share_state(abi::PeerPointers& peer_pointers);
@@ -339,15 +353,19 @@ class PCCL_API DeviceGroupImpl {
     Status keep_order(Status (LaunchOrder::*side)(sys::cuda::Stream),
                       const MessageExchange& messages, kernels::Stream stream);
     Status exchange_once(const MessageExchange& messages, kernels::Stream stream);
+    Status exchange_through_host(const MessageExchange& messages, kernels::Stream stream);
 
     const DeviceGroupImplOptions options_;
     const ForkMark made_in_;
     sys::cuda::Driver& driver_;
     std::unique_ptr<transport::nvlink::PeerSockets> sockets_;
     std::unique_ptr<transport::nvlink::SymmetricHeap> heap_;
-    // States of all ranks' programs, where these are in host memory.
+    // States of all ranks' programs from the beginning on, where schedules carry long collectives.
     std::unique_ptr<transport::nvlink::SymmetricHeap> states_;
-    std::string why_through_host_;
+    // Further states in the GPUs' memory, for the ranks of `linked_`.
+    std::unique_ptr<transport::nvlink::SymmetricHeap> linked_states_;
+    RankBits linked_ = 0;
+    std::string why_path_;
     std::shared_ptr<abi::DeviceControl> control_;
     std::shared_ptr<LaunchLog> log_;
     mutable std::once_flag is_recorded_;

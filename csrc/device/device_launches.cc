@@ -11,8 +11,9 @@
 #include "csrc/collective/algorithm_list.h"
 #include "csrc/collective/geometry.h"
 #include "csrc/device/device_group.h"
-#include "csrc/device/launch/host_schedules.h"
+#include "csrc/device/gpu_path.h"
 #include "csrc/device/launch/lowering.h"
+#include "csrc/device/launch/pcie_schedules.h"
 
 namespace pccl::device {
 namespace {
@@ -129,8 +130,7 @@ Status DeviceGroupImpl::launch_alone(const Collective& collective, kernels::Stre
     PCCL_TRY(check_shape(collective, options_.rank, options_.size));
     PCCL_ASSIGN_OR_RETURN(const auto source, schedule_for(collective, wanted));
     if (source != nullptr) return launch_schedule(collective, source, stream, wanted);
-    if (gpus_.path == kernels::GpuPath::kHost)
-        return launch_through_host(collective, stream, wanted);
+    if (gpus_.are_over_pcie()) return launch_over_pcie(collective, stream, wanted);
     const auto phases = two_phases(collective, wanted, gpus_);
     if (!phases) return launch_one(collective, stream, wanted);
     PCCL_TRY(launch_one(phases->reduce_scatter(collective, options_.rank), stream, {}));
@@ -181,9 +181,10 @@ std::vector<PlannedLaunch> DeviceGroupImpl::explain(CollectiveKind kind, std::si
         return {{.kernel = "copy", .bytes = bytes, .plan = {}, .why = "the group is one GPU"}};
     const std::lock_guard lock(mutex_);
     auto launches = explain_locked(kind, bytes);
-    if (!why_through_host_.empty())
+    if (!why_path_.empty())
         for (PlannedLaunch& launch : launches)
-            launch.why += concat("; the GPUs meet in host memory (", why_through_host_, ")");
+            launch.why += concat("; the GPUs meet ", place_of(gpus_.path), " (", why_path_, ")",
+                                 linked_ == 0 ? "" : ", some for schedules in the GPUs' memory");
     return launches;
 }
 
@@ -200,18 +201,17 @@ std::vector<PlannedLaunch> DeviceGroupImpl::explain_locked(CollectiveKind kind,
                                 preferred.empty() ? "a capsule that was loaded for this size"
                                                   : "the group's options request it")};
     auto launches = planned_launches(kind, bytes, gpus_, preferences_);
-    if (gpus_.path == kernels::GpuPath::kPeer ||
-        launches.front().plan.protocol == kernels::Protocol::kLL)
+    if (!gpus_.are_over_pcie() || launches.front().plan.protocol == kernels::Protocol::kLL)
         return launches;
-    const auto through_host = schedule_through_host(kind, options_.size);
-    if (!through_host.is_ok()) return launches;
-    return {planned_program(**through_host, bytes, "too much for LL")};
+    const auto over_pcie = schedule_over_pcie(kind, options_.size);
+    if (!over_pcie.is_ok()) return launches;
+    return {planned_program(**over_pcie, bytes, "too much for LL")};
 }
 
 std::vector<PlannedLaunch> DeviceGroupImpl::planned_pairs(CollectiveKind kind,
                                                           std::size_t bytes) const {
     auto launches = planned_launches(kind, bytes, gpus_, preferences_);
-    if (gpus_.path == kernels::GpuPath::kPeer) return launches;
+    if (gpus_.path != kernels::GpuPath::kHost) return launches;
     for (PlannedLaunch& launch : launches) {
         launch.kernel = "pairs";
         launch.plan.blocks = std::min(launch.plan.blocks, gpus_.thresholds().schedules.most_blocks);
@@ -252,7 +252,7 @@ Status DeviceGroupImpl::launch_schedule(const Collective& collective,
         return Status::ok();
     }));
     kernels::ProgramLaunch& run = *prepared;
-    if (gpus_.path == kernels::GpuPath::kPeer) PCCL_TRY(share_state(run.peer_pointers));
+    if (states_ == nullptr) PCCL_TRY(share_state(run.peer_pointers));
     run.team = team_;
     timeline_.add(run, {.program = programs_->program_of(source, collective.root),
                         .sequence = ++schedules_,
@@ -327,9 +327,6 @@ Status DeviceGroupImpl::exchange(const MessageExchange& messages, kernels::Strea
     PCCL_TRY(check_messages(messages.sends, options_.size));
     PCCL_TRY(check_messages(messages.receives, options_.size));
     if (messages.sends.empty() && messages.receives.empty()) return Status::ok();
-    if (gpus_.path == kernels::GpuPath::kHost)
-        return Status::unsupported(
-            concat("messages between GPUs that do not reach each other (", why_through_host_, ")"));
     const auto lock = enter();
     log(messages, stream);
     return result_of(exchange_all(messages, stream));
@@ -342,7 +339,9 @@ Status DeviceGroupImpl::exchange_all(const MessageExchange& messages, kernels::S
         PCCL_TRY(why_over());
         const auto some_sends = take_round(sends);
         const auto some_receives = take_round(receives);
-        PCCL_TRY(exchange_once({some_sends, some_receives}, stream));
+        const MessageExchange some{some_sends, some_receives};
+        PCCL_TRY(gpus_.path == kernels::GpuPath::kHost ? exchange_through_host(some, stream)
+                                                       : exchange_once(some, stream));
     }
     return Status::ok();
 }

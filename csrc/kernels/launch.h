@@ -57,6 +57,13 @@ struct MessageLaunch {
     std::int32_t blocks = 1;  // of each message that is sent
 };
 
+/// Messages through host memory. `blocks` counts those of each side of each message.
+struct HostMessageLaunch {
+    MessageLaunch messages{};
+    abi::DeviceStates states{};  // for the FIFOs
+};
+inline constexpr int kHostMessageThreads = 256;  // of a block
+
 inline constexpr int kMostParts = 24;  // of a batch: as many as fit into kernel parameters
 
 /// One collective of a batch. Entry r belongs to rank r: its input block, or its output; a side of
@@ -132,7 +139,7 @@ struct PairsLaunch {
     abi::DeviceTeam team{};
     abi::PeerPointers peer_pointers{};  // inputs[r]: bytes that this rank expects from rank r
     BlockPointers blocks{};             // by peer; bytes: of the inputs
-    abi::DeviceProgramState* state = nullptr;
+    abi::DeviceStates states{};
     LaunchPlan plan{};
 };
 
@@ -200,6 +207,8 @@ struct ClockLaunch {
 /// Launches messages. Those between a pair of ranks match in the order of their launches,
 /// independent of all other launches.
 [[nodiscard]] Status launch_messages(const MessageLaunch& messages, Stream stream);
+/// Launches messages through host memory, which match likewise.
+[[nodiscard]] Status launch_host_messages(const HostMessageLaunch& launch, Stream stream);
 /// Launches an exchange of blocks by pairs of ranks.
 [[nodiscard]] Status launch_pairs(const PairsLaunch& pairs, Stream stream);
 /// Exchanges the addresses of the ranks' program states, which programs require; once.

@@ -20,6 +20,7 @@ Status launch_large_batch(const LargeBatch&, Stream) { return no_kernels(); }
 Status launch_pull_begin(const Pull&, Stream) { return no_kernels(); }
 Status launch_pull_end(const Pull&, Stream) { return no_kernels(); }
 Status launch_messages(const MessageLaunch&, Stream) { return no_kernels(); }
+Status launch_host_messages(const HostMessageLaunch&, Stream) { return no_kernels(); }
 Status launch_pairs(const PairsLaunch&, Stream) { return no_kernels(); }
 Status launch_state_exchange(const ProgramLaunch&, Stream) { return no_kernels(); }
 Status launch_ll128_trial(const Trial&, Stream) { return no_kernels(); }

@@ -73,6 +73,7 @@ Status load_kernels(int ranks) {
     PCCL_TRY(launch_clock({}, nullptr));
     PCCL_TRY(launch_pairs({.plan = launch.plan}, nullptr));
     PCCL_TRY(launch_state_exchange({.plan = launch.plan}, nullptr));
+    PCCL_TRY(launch_host_messages({}, nullptr));
     return launch_messages({}, nullptr);
 }
 

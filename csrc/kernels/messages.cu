@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "csrc/kernels/device/copy.cuh"
 #include "csrc/kernels/device/epoch_scope.cuh"
+#include "csrc/kernels/device/posted.cuh"
 #include "csrc/kernels/device/shares.cuh"
 #include "csrc/kernels/dispatch.cuh"
 
@@ -8,19 +9,6 @@ namespace pccl::kernels {
 namespace {
 
 using namespace device;
-
-/// Waits for the receiver's posted buffer; null when it did not arrive, or does not fit.
-__device__ std::byte* await_posted_receive(const abi::DeviceTeam& team,
-                                           const KernelMessage& message, std::uint32_t number) {
-    const abi::EntryLines* posted = &team.heaps[team.rank]->mailboxes[message.peer].posted;
-    Numbered::EntryData entry_data{};
-    if (!Numbered(team, number)
-             .await(posted, abi::DevicePhase::kPostedReceive, message.peer, entry_data))
-        return nullptr;
-    if (entry_data.output == message.bytes) return reinterpret_cast<std::byte*>(entry_data.input);
-    report(team, {abi::DevicePhase::kLength, message.peer, message.bytes, entry_data.output});
-    return nullptr;
-}
 
 /// Ends the message in this block, which has stored its share or given up. The last block to do so
 /// reports the arrival to the receiver; where a block gave up, it reports that no block stores any
@@ -57,7 +45,8 @@ __device__ void send(const MessageLaunch& all, int index, int block) {
         number_after(all.team.heaps[all.team.rank]->mailboxes[message.peer].sent);
     if (threadIdx.x == 0) {
         announce_message(all.team, message.peer, number);
-        to = await_posted_receive(all.team, message, number);
+        if (!await_posted_receive(all.team, {message.peer, number, message.bytes}, to))
+            to = nullptr;
     }
     __syncthreads();
     if (to != nullptr) {
@@ -84,10 +73,7 @@ __device__ void receive(const MessageLaunch& all, int index) {
     const KernelMessage& message = all.received[index];
     abi::PairMailbox& own = team.heaps[team.rank]->mailboxes[message.peer];
     const std::uint32_t number = number_after(own.received);
-    const Numbered lines(team, number);
-    abi::EntryLines* there = &team.heaps[message.peer]->mailboxes[team.rank].posted;
-    store_line(&there->input, lines.line_of(message.peer_address));
-    store_line(&there->output, lines.line_of(message.bytes));
+    post_receive(team, {message.peer, number, message.bytes}, message.peer_address);
     if (!await_counter(team, abi::DevicePhase::kMessage, &own.arrived, message.peer, number))
         stop_receiving(team, message.peer, number);
     own.received = number;

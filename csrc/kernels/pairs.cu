@@ -35,7 +35,8 @@ class PairWorker {
             const std::size_t messages = windows_in(is_sending ? sent_to(peer) : got_from(peer));
             const abi::DevicePort port{peer, 0, is_sending ? 1 : 0, static_cast<int>(messages)};
             PlainPort& end = is_sending ? ports_.to[peer] : ports_.from[peer];
-            is_open = end.open(port, team_.rank, static_cast<int>(blockIdx.x), args_.state, 1);
+            is_open = end.open(port, team_.rank, static_cast<int>(blockIdx.x),
+                               args_.states.with[peer], 1);
         }
         return __syncthreads_and(is_open) != 0;
     }

@@ -88,7 +88,8 @@ class Worker {
         const int index = port_of_thread();
         if (index < 0 || index >= lane_.ports) return;
         const int fifo = port_.channel * program_.workers + worker_;
-        is_open_ = shared_.ports[index].open(port_, run_.team.rank, fifo, program_.state, windows_);
+        is_open_ = shared_.ports[index].open(port_, run_.team.rank, fifo,
+                                             program_.states.with[port_.peer], windows_);
     }
 
     /// Runs all windows after open_ports(). False, on all threads, when a wait failed.
@@ -448,7 +449,8 @@ __global__ void __launch_bounds__(32) exchange_states(const __grid_constant__ Pr
         const int rank = static_cast<int>(threadIdx.x);
         auto* const state = const_cast<std::byte*>(states.inputs[rank % run.team.size]);
         if (rank < run.team.size)
-            run.program.state->peers[rank] = reinterpret_cast<abi::DeviceProgramState*>(state);
+            run.program.states.with[rank]->peers[rank] =
+                reinterpret_cast<abi::DeviceProgramState*>(state);
         scope.exit(EpochScope::Stores::kNone);
     }
     scope.end();

@@ -6,6 +6,7 @@
 #include <limits>
 #include <ranges>
 
+#include "csrc/abi/device_program.h"
 #include "csrc/abi/device_team.h"
 #include "csrc/base/ids.h"
 
@@ -37,16 +38,18 @@ constexpr std::array<Thresholds, 1> kMeasured{{{
     .messages = {.bytes_of_block = 64 * kKiB, .most_blocks = 64},
     .schedules = {.least_in_chunk = 2 * kKiB,
                   .most_blocks = abi::kMostBlocks,
+                  .fifos = abi::kDeviceFifos,
                   .most_chunk_by_ll = 256 * kKiB,
                   .most_chunk_by_ll_without_ll128 = kNever,
                   .most_chunk_by_ll128 = 2 * kMiB},
 }}};
 static_assert(std::ranges::is_sorted(kMeasured, {}, &Thresholds::architecture));
 
-// Through the host, kernels carry small messages by LL; schedules carry all others. The sizes are
-// derived from PCIe 5 with 16 lanes, 50 GB/s each way: LL takes 4 us and moves twice the bytes, a
-// schedule's messages take 12 us.
-constexpr std::array<Thresholds, 1> kThroughHost{{{
+// Over PCIe, kernels carry small messages by LL; schedules carry all others. The sizes are derived
+// from PCIe 5 with 16 lanes, 50 GB/s each way: LL takes 4 us and moves twice the bytes, a
+// schedule's messages take 12 us. On two H200s through the host, 8 to 24 blocks take longer than 32
+// from 16 MiB on, and 64 take as long.
+constexpr Thresholds kOverPcie{
     .architecture = kHopper,
     .measured_on = "",
     .most_sent_by_ll = 128 * kKiB,
@@ -69,16 +72,26 @@ constexpr std::array<Thresholds, 1> kThroughHost{{{
     .messages = {.bytes_of_block = 32 * kKiB, .most_blocks = 64},
     .schedules = {.least_in_chunk = 4 * kKiB,
                   .most_blocks = 32,
+                  .fifos = abi::kDeviceFifos,
                   .most_chunk_by_ll = 64 * kKiB,
                   .most_chunk_by_ll_without_ll128 = 64 * kKiB,
                   .most_chunk_by_ll128 = 0},
-}}};
+};
+
+constexpr std::array<Thresholds, 1> kThroughHost{[] {
+    Thresholds thresholds = kOverPcie;
+    thresholds.schedules.fifos = abi::kFirstMessageFifo;  // messages have the others
+    return thresholds;
+}()};
+constexpr std::array<Thresholds, 1> kFromGpuToGpu{kOverPcie};
 static_assert(std::ranges::is_sorted(kThroughHost, {}, &Thresholds::architecture));
+static_assert(std::ranges::is_sorted(kFromGpuToGpu, {}, &Thresholds::architecture));
 
 }  // namespace
 
 std::span<const Thresholds> measured_thresholds(GpuPath path) {
     if (path == GpuPath::kHost) return kThroughHost;
+    if (path == GpuPath::kPcie) return kFromGpuToGpu;
     return kMeasured;
 }
 

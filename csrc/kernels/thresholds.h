@@ -16,9 +16,9 @@ namespace pccl::kernels {
 /// Compute capability of the only GPUs on which thresholds were measured.
 inline constexpr int kHopper = 90;
 
-/// Memory in which the kernels of a group meet: that of the GPUs, which reach each other, or that
-/// of the host.
-enum class GpuPath : std::uint8_t { kPeer, kHost };
+/// Memory in which the kernels of a group meet: that of the GPUs, which reach each other over
+/// NVLink or PCIe, or that of the host.
+enum class GpuPath : std::uint8_t { kPeer, kPcie, kHost };
 
 /// Sizes are bytes; `sent` is the data that leaves a GPU: a block for each of the others. A pair is
 /// a group of two GPUs; several are more.
@@ -72,6 +72,7 @@ struct Thresholds {
     struct Schedules {
         std::size_t least_in_chunk = 0;  // before another block shares a lane's work
         int most_blocks = 0;             // more are not faster
+        int fifos = 0;                   // from one rank to another
         // Sizes of a chunk where LL128 lines arrive whole: above the first, LL takes longer than
         // LL128; above the second, LL128 takes longer than plain messages. They are not measured
         // but derived from the latency of a hop (0.6, 1.3 and 3.4 us) and the bytes that travel for
@@ -98,6 +99,8 @@ struct Gpus {
                    GpuPath by = GpuPath::kPeer)
         : count(how_many), architecture(capability), path(by) {}
     [[nodiscard]] const Thresholds& thresholds() const { return thresholds_of(architecture, path); }
+    /// Returns whether their bytes go over PCIe, where reads wait and schedules are used.
+    [[nodiscard]] bool are_over_pcie() const { return path != GpuPath::kPeer; }
     [[nodiscard]] bool is_pair() const { return count == 2; }
     [[nodiscard]] bool are_several() const { return count > 2; }
     /// Returns the bytes that leave a GPU with `bytes` for each of the others.

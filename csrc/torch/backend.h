@@ -196,8 +196,6 @@ class PcclBackend final : public c10d::Backend {
     /// Returns the sample for calls on tensors like `tensor`.
     [[nodiscard]] Call::Sample sample(const at::Tensor& tensor);
     [[nodiscard]] TensorStaging::StagingPlace place_of(const at::Tensor& tensor);
-    /// Returns the place of a message.
-    [[nodiscard]] TensorStaging::StagingPlace place_of_message(const at::Tensor& tensor);
     WorkPtr perform(Request request, Call call);
     WorkPtr perform_all(Request request, std::span<Call> calls);
     WorkPtr issue_all(Request& request, std::span<Call> calls);
@@ -206,7 +204,7 @@ class PcclBackend final : public c10d::Backend {
     void submit_all(PcclWork& work, std::span<Call> calls, const Request& request);
     WorkPtr launch_all(const Request& request, std::span<Call> calls);
     WorkPtr receive(Request request, Rank source_or_any, int tag);
-    [[nodiscard]] bool goes_by_nvlink(const at::Tensor& tensor);
+    [[nodiscard]] bool goes_by_kernels(const at::Tensor& tensor);
     WorkPtr issue_message(GpuMessage message);
     WorkPtr exchange(std::span<const GpuMessage> messages);
     WorkPtr start(const c10::intrusive_ptr<PcclWork>& work, Result<Event> event,

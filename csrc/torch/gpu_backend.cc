@@ -16,6 +16,7 @@
 #include "csrc/base/scope_exit.h"
 #include "csrc/bootstrap/rendezvous/prefix_store.h"
 #include "csrc/device/device_group.h"
+#include "csrc/device/gpu_path.h"
 #include "csrc/extension/signals.h"
 #include "csrc/torch/compat.h"
 #include "csrc/torch/errors.h"
@@ -218,10 +219,6 @@ bool GpuBackend::connect(const at::Device& device) {
     return route_ == TensorRoute::kKernels;
 }
 
-bool GpuBackend::connect_for_messages(const at::Device& device) {
-    return connect(device) && group_.load()->path() == kernels::GpuPath::kPeer;
-}
-
 void GpuBackend::announce(const at::Tensor& tensor) {
     if (tensor.numel() == 0 || !connect(tensor.device())) return;
     const c10::OptionalDeviceGuard on_device(tensor.device());
@@ -316,8 +313,9 @@ std::shared_ptr<device::DeviceGroupImpl> GpuBackend::make_group(const at::Device
         throw_status("pccl:connect", explanation_by(options_.communicator)(made.status()));
     device_ = device;
     group_ = std::move(*made);
-    if (const std::string& why = group_.load()->why_through_host(); !why.empty())
-        log(LogLevel::kInfo, "kernels of CUDA tensors meet in host memory: ", why);
+    if (const std::string& why = group_.load()->why_path(); !why.empty())
+        log(LogLevel::kInfo, "kernels of CUDA tensors meet ",
+            device::place_of(group_.load()->path()), ": ", why);
     if (is_aborted_) group_.load()->abort();
     if (timed_steps_ > 0)
         throw_unless_ok("pccl:record_timeline", group_.load()->record_timeline(timed_steps_));

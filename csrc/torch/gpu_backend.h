@@ -63,8 +63,6 @@ class GpuBackend {
     /// Makes the group if there is none yet; all ranks must do so. Returns false where no kernels
     /// can meet: there is nothing to launch then.
     [[nodiscard]] bool connect(const at::Device& device);
-    /// Does the same for messages: kernels carry them only where GPUs access each other.
-    [[nodiscard]] bool connect_for_messages(const at::Device& device);
     /// Lets the peers map the memory of `tensor` before its first use.
     void announce(const at::Tensor& tensor);
     /// Waits until the GPU has done the collectives of this backend, and the work in the current

@@ -29,9 +29,9 @@ const at::Tensor& message(const std::vector<at::Tensor>& tensors) {
 }  // namespace
 
 PcclBackend::WorkPtr PcclBackend::send(Tensors& tensors, int destination, int tag) {
-    if (goes_by_nvlink(message(tensors)))
+    if (goes_by_kernels(message(tensors)))
         return issue_message({true, destination, tensors.front()});
-    TensorStaging staging(place_of_message(tensors.front()));
+    TensorStaging staging(place_of(tensors.front()));
     const at::Tensor memory = staging.readable(message(tensors));
     throw_unless_ok("pccl:send", staging.why_refused());
     staging.load();
@@ -49,12 +49,12 @@ PcclBackend::WorkPtr PcclBackend::send(Tensors& tensors, int destination, int ta
 }
 
 PcclBackend::WorkPtr PcclBackend::recv(Tensors& tensors, int source, int tag) {
-    if (goes_by_nvlink(message(tensors))) return issue_message({false, source, tensors.front()});
+    if (goes_by_kernels(message(tensors))) return issue_message({false, source, tensors.front()});
     return receive({OpType::RECV, "pccl:recv", tensors, tensors}, source, tag);
 }
 
 PcclBackend::WorkPtr PcclBackend::recvAnysource(Tensors& tensors, int tag) {
-    TORCH_CHECK_NOT_IMPLEMENTED(!goes_by_nvlink(message(tensors)),
+    TORCH_CHECK_NOT_IMPLEMENTED(!goes_by_kernels(message(tensors)),
                                 "PCCL receives CUDA tensors from a rank that is named");
     return receive({OpType::RECVANYSOURCE, "pccl:recvAnySource", tensors, tensors}, kAnySource,
                    tag);
@@ -62,7 +62,7 @@ PcclBackend::WorkPtr PcclBackend::recvAnysource(Tensors& tensors, int tag) {
 
 PcclBackend::WorkPtr PcclBackend::receive(Request request, Rank source_or_any, int tag) {
     const at::Tensor& tensor = message(request.inputs);
-    TensorStaging staging(place_of_message(tensor));
+    TensorStaging staging(place_of(tensor));
     const at::Tensor memory = staging.writable(tensor);
     throw_unless_ok(request.title, staging.why_refused());
     request.peer = source_or_any;
@@ -74,13 +74,8 @@ PcclBackend::WorkPtr PcclBackend::receive(Request request, Rank source_or_any, i
     });
 }
 
-TensorStaging::StagingPlace PcclBackend::place_of_message(const at::Tensor& tensor) {
-    const bool is_direct = !tensor.is_cuda() || gpu_.connect_for_messages(tensor.device());
-    return is_direct ? TensorStaging::StagingPlace::kDevice : TensorStaging::StagingPlace::kHost;
-}
-
-bool PcclBackend::goes_by_nvlink(const at::Tensor& tensor) {
-    return tensor.is_cuda() && place_of_message(tensor) == TensorStaging::StagingPlace::kDevice;
+bool PcclBackend::goes_by_kernels(const at::Tensor& tensor) {
+    return tensor.is_cuda() && place_of(tensor) == TensorStaging::StagingPlace::kDevice;
 }
 
 PcclBackend::WorkPtr PcclBackend::issue_message(GpuMessage message) {

@@ -20,13 +20,15 @@ constexpr std::chrono::minutes kToMeet{2};
 }  // namespace
 
 kernels::GpuPath path_under_test() {
-    const char* const wanted = std::getenv("PCCL_TEST_GPU_PATH");
-    const bool is_host = wanted != nullptr && std::string_view(wanted) == "host";
-    return is_host ? kernels::GpuPath::kHost : kernels::GpuPath::kPeer;
+    const char* const environment = std::getenv("PCCL_TEST_GPU_PATH");
+    const std::string_view wanted = environment == nullptr ? "" : environment;
+    if (wanted == "host") return kernels::GpuPath::kHost;
+    return wanted == "pcie" ? kernels::GpuPath::kPcie : kernels::GpuPath::kPeer;
 }
 
-void use_path_under_test(device::DeviceGroupImplOptions& options) {
+void use_path_under_test(device::DeviceGroupImplOptions& options, FakeCudaDriver& driver) {
     if (path_under_test() == kernels::GpuPath::kHost) options.peer_access = false;
+    if (path_under_test() == kernels::GpuPath::kPcie) driver.have_no_nvlinks();
 }
 
 void run_device_ranks(const DeviceRanksOptions& options,
@@ -49,10 +51,14 @@ void run_device_ranks(const DeviceRanksOptions& options,
                                                .timeout = kToMeet,
                                                .driver = &driver,
                                                .preferences = options.preferences};
-            use_path_under_test(own);
+            if (options.prepare) {
+                options.prepare(driver);
+            } else {
+                use_path_under_test(own, driver);
+            }
             auto group = device::DeviceGroupImpl::create(own);
             ASSERT_TRUE(group.is_ok()) << group.status().to_string();
-            if (options.size > 1) {
+            if (options.size > 1 && !options.prepare) {
                 EXPECT_EQ((*group)->path(), path_under_test());
             }
             (*group)->set_timeout(options.timeout);

@@ -247,7 +247,13 @@ Status FakeCudaDriver::unmap_file(const sys::cuda::HostMapping& mapping) {
 
 Result<bool> FakeCudaDriver::can_reach(int device, int other) {
     PCCL_TRY(check("can_reach"));
+    if (is_in_pairs_) return device / 2 == other / 2;
     return device == other || !is_alone_;
+}
+
+Result<bool> FakeCudaDriver::has_nvlink(int device, int other) {
+    PCCL_TRY(check("has_nvlink"));
+    return device == other || has_nvlinks_;
 }
 
 Status FakeCudaDriver::clear(DeviceAddress address, std::size_t bytes) {

@@ -60,6 +60,10 @@ class FakeCudaDriver : public sys::cuda::Driver {
     [[nodiscard]] int open_files() const { return open_files_; }
     /// From now on can_reach() says that no GPU reaches another.
     void be_alone() { is_alone_ = true; }
+    /// From now on can_reach() says that GPUs reach each other in pairs: 0 and 1, 2 and 3.
+    void reach_in_pairs() { is_in_pairs_ = true; }
+    /// From now on has_nvlink() says that no two GPUs have one.
+    void have_no_nvlinks() { has_nvlinks_ = false; }
     [[nodiscard]] int opened_allocations() const { return opened_; }
     /// Whether reach() was called for the two.
     [[nodiscard]] bool reaches(int device, int other);
@@ -121,6 +125,7 @@ class FakeCudaDriver : public sys::cuda::Driver {
     Result<sys::cuda::HostMapping> map_file(int file, std::size_t bytes) override;
     Status unmap_file(const sys::cuda::HostMapping& mapping) override;
     Result<bool> can_reach(int device, int other) override;
+    Result<bool> has_nvlink(int device, int other) override;
     Status clear(sys::cuda::DeviceAddress address, std::size_t bytes) override;
     Status copy(sys::cuda::DeviceAddress to, sys::cuda::DeviceAddress from, std::size_t bytes,
                 sys::cuda::Stream stream) override;
@@ -227,6 +232,8 @@ class FakeCudaDriver : public sys::cuda::Driver {
     void* host_memory_ = nullptr;
     std::atomic<int> open_files_ = 0;
     std::atomic<bool> is_alone_ = false;
+    std::atomic<bool> has_nvlinks_ = true;
+    std::atomic<bool> is_in_pairs_ = false;
     int architecture_ = 90;
     bool has_mps_ = false;
     std::atomic<sys::cuda::DeviceWrites> device_writes_ = sys::cuda::DeviceWrites::kOrdered;

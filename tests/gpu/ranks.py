@@ -43,11 +43,9 @@ def why_in_turns(ranks: int) -> str:
     return f"{ranks} ranks take turns on {GPUS} GPUs without MPS (tools/gpu_suite.sh test has it)"
 
 
-def why_no_messages() -> str:
-    """Give the reason to skip what needs kernels that carry messages; empty: there are some."""
-    if os.environ.get("PCCL_GPU_PEER_ACCESS") != "0":
-        return ""
-    return "PCCL_GPU_PEER_ACCESS=0: the CPU carries messages of GPUs without peer access"
+def meet_in_host() -> bool:
+    """Tell whether kernels of the ranks meet in host memory."""
+    return os.environ.get("PCCL_GPU_PEER_ACCESS") == "0"
 
 
 def _enter(

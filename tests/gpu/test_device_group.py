@@ -11,7 +11,7 @@ import pytest
 import torch
 from tests.gpu import cases
 from tests.gpu.device_groups import agree, finish, make_group, run_all
-from tests.gpu.ranks import GPUS, MOST_RANKS, RANKS, run_gpu_ranks, why_no_messages
+from tests.gpu.ranks import GPUS, MOST_RANKS, RANKS, run_gpu_ranks
 
 from pccl import _core, errors
 from pccl.errors import Error, MismatchError
@@ -109,8 +109,6 @@ def swap(rank: int, world_size: int, store: Any) -> None:
 
 @pytest.mark.parametrize("world_size", WORLD_SIZES)
 def test_messages(world_size: int) -> None:
-    if why := why_no_messages():
-        pytest.skip(why)
     run_gpu_ranks(world_size, swap)
 
 
@@ -130,8 +128,6 @@ def send_too_much(rank: int, world_size: int, store: Any) -> None:
 
 
 def test_a_message_of_another_length_is_refused() -> None:
-    if why := why_no_messages():
-        pytest.skip(why)
     run_gpu_ranks(2, send_too_much)
 
 

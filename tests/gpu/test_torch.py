@@ -13,7 +13,7 @@ import pytest
 import torch
 import torch.distributed as dist
 from tests.gpu.process_groups import meet, part
-from tests.gpu.ranks import GPUS, RANKS, run_gpu_ranks, why_no_messages
+from tests.gpu.ranks import GPUS, RANKS, run_gpu_ranks
 
 import pccl
 
@@ -216,8 +216,6 @@ def capture_everything(rank: int, world_size: int, store: Any) -> None:
 
 
 def test_graphs_of_all_kinds_together() -> None:
-    if why := why_no_messages():
-        pytest.skip(why)
     run_gpu_ranks(RANKS, capture_everything)
 
 
@@ -270,8 +268,6 @@ def replay_beside_others(rank: int, world_size: int, store: Any, numel: int) -> 
 
 @pytest.mark.parametrize("numel", [1000, 300_000, 5_000_000])
 def test_graphs_replay_beside_calls_in_other_streams(numel: int) -> None:
-    if why := why_no_messages():
-        pytest.skip(why)
     run_gpu_ranks(RANKS, replay_beside_others, numel)
 
 

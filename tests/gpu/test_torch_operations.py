@@ -13,7 +13,7 @@ import pytest
 import torch
 import torch.distributed as dist
 from tests.gpu.process_groups import meet, part
-from tests.gpu.ranks import GPUS, RANKS, run_gpu_ranks, why_no_messages
+from tests.gpu.ranks import GPUS, RANKS, meet_in_host, run_gpu_ranks
 
 import pccl
 
@@ -37,7 +37,7 @@ def empty(numel: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
 
 def is_without_kernels() -> bool:
     """Tell whether the CPU's transports carry tensors, where float8 is not reduced."""
-    return bool(why_no_messages()) and os.environ.get("PCCL_GPU_HOST_KERNELS") == "0"
+    return meet_in_host() and os.environ.get("PCCL_GPU_HOST_KERNELS") == "0"
 
 
 def rooted(rank: int, world_size: int) -> None:
@@ -139,7 +139,7 @@ def one_kernel(rank: int, world_size: int) -> None:
         launched = [event.name for event in profile.events() if "pccl::kernels" in event.name]
         if is_without_kernels():
             assert not launched
-        elif numel == 100 or not why_no_messages():  # through the host, each long one is a launch
+        elif numel == 100 or not meet_in_host():  # through the host, each long one is a launch
             assert [kernel in name for name in launched] == [True], launched
 
 
@@ -172,7 +172,7 @@ def messages(rank: int, world_size: int) -> None:
 
 def message_from_anybody(rank: int, world_size: int) -> None:
     got = empty(5)
-    if not why_no_messages():
+    if not is_without_kernels():
         with pytest.raises(NotImplementedError, match="from a rank that is named"):
             dist.recv(got)
     elif rank == 0:

@@ -36,7 +36,7 @@ std::size_t moved_bytes(const Collective& collective, int ranks) {
 
 bool fits_large_batch(const Collective& collective, const Preferences& preferences,
                       const kernels::Gpus& gpus) {
-    if (gpus.path == kernels::GpuPath::kHost) return false;  // its parts read the peers' tensors
+    if (gpus.are_over_pcie()) return false;  // its parts read the peers' tensors
     if (!can_join(collective) || longest(collective) == 0) return false;
     if (reduces(collective.kind) &&
         !kernels::reduces_in_large_batches(collective.type, collective.op))

@@ -230,7 +230,7 @@ std::size_t DeviceGrid::window_bytes(abi::MessageForm form) const {
 }
 
 int DeviceGrid::most_workers() const {
-    return std::min(abi::kDeviceFifos / channels, abi::kMostBlocks / lanes);
+    return std::min(fifos / channels, abi::kMostBlocks / lanes);
 }
 
 bool DeviceGrid::suits_ll(std::size_t bytes, std::size_t windows) const {
@@ -248,15 +248,15 @@ int DeviceGrid::workers(std::size_t bytes) const {
 Result<DeviceGrid> device_grid(const schedule::Schedule& schedule,
                                const kernels::Thresholds& thresholds) {
     DeviceGrid grid{.chunks = schedule.shape.chunks,
-                    .least_in_chunk = thresholds.schedules.least_in_chunk};
+                    .least_in_chunk = thresholds.schedules.least_in_chunk,
+                    .fifos = thresholds.schedules.fifos};
     for (const schedule::Program& program : schedule.programs) include(grid, program);
     const auto refuse = [&](int count, const char* what, int most) {
         return Status::unsupported(
             concat(schedule.name, " with ", count, " ", what, "; a GPU runs up to ", most));
     };
     if (grid.lanes > abi::kMostBlocks) return refuse(grid.lanes, "lanes", abi::kMostBlocks);
-    if (grid.channels > abi::kDeviceFifos)
-        return refuse(grid.channels, "channels", abi::kDeviceFifos);
+    if (grid.channels > grid.fifos) return refuse(grid.channels, "channels", grid.fifos);
     if (grid.longest > kMostChunksInMessage)
         return refuse(grid.longest, "chunks in a message", kMostChunksInMessage);
     if (schedule.shape.slots > abi::kDeviceSlots)

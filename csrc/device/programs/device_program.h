@@ -20,6 +20,7 @@ struct DeviceGrid {
     int chunks = 1;                  // of a block
     int longest = 1;                 // chunks in the longest message
     std::size_t least_in_chunk = 1;  // bytes, before another worker shares a lane
+    int fifos = abi::kDeviceFifos;   // from one rank to another
 
     /// Returns the most bytes of a chunk that go at once in messages of one form.
     [[nodiscard]] std::size_t window_bytes(abi::MessageForm form) const;

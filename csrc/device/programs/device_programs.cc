@@ -216,13 +216,32 @@ Status DevicePrograms::make_state() {
 
 Status DevicePrograms::map_states() {
     PCCL_TRY(options_.states->map());
-    const transport::nvlink::PeerAddresses bases = options_.states->bases();
+    if (options_.linked_states != nullptr) {
+        for (Rank rank = 0; rank < options_.size; ++rank)
+            if (rank == options_.rank || has_rank(options_.linked, rank))
+                PCCL_TRY(options_.linked_states->map(rank));
+        PCCL_ASSIGN_OR_RETURN(linked_state_, introduce(*options_.linked_states));
+    }
+    PCCL_ASSIGN_OR_RETURN(state_, introduce(*options_.states));
+    return Status::ok();
+}
+
+Result<DeviceAddress> DevicePrograms::introduce(const transport::nvlink::SymmetricHeap& states) {
+    const transport::nvlink::PeerAddresses bases = states.bases();
     static_assert(sizeof bases == sizeof abi::DeviceProgramState::peers);
-    const DeviceAddress own = bases[static_cast<std::size_t>(options_.rank)];
+    const DeviceAddress own = bases[at(options_.rank)];
     PCCL_TRY(
         store(own + offsetof(abi::DeviceProgramState, peers), std::as_bytes(std::span(bases))));
-    state_ = own;
-    return Status::ok();
+    return own;
+}
+
+abi::DeviceStates DevicePrograms::states() const {
+    abi::DeviceStates states;
+    for (Rank rank = 0; rank < options_.size; ++rank) {
+        const bool is_linked = has_rank(options_.linked, rank);
+        states.with[rank] = pointer_to<abi::DeviceProgramState>(is_linked ? linked_state_ : state_);
+    }
+    return states;
 }
 
 Result<abi::DeviceProgram> DevicePrograms::upload(const DeviceTables& tables,
@@ -242,7 +261,7 @@ Result<abi::DeviceProgram> DevicePrograms::upload(const DeviceTables& tables,
                                .most_ports = tables.most_ports,
                                .waits = pointer_to<const abi::DeviceWait>(base + waits),
                                .places = pointer_to<const abi::DeviceSlice>(base + places),
-                               .state = pointer_to<abi::DeviceProgramState>(state_),
+                               .states = states(),
                                .progress = pointer_to<abi::DeviceProgress>(progress_),
                                .lane_count = static_cast<int>(tables.lanes.size()),
                                .scratch_chunks = tables.scratch_chunks,

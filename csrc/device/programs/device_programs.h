@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <pccl/deadline.h>
+#include "csrc/base/rank_bits.h"
 #include "csrc/collective/collective.h"
 #include "csrc/device/launch/preferences.h"
 #include "csrc/device/programs/device_program.h"
@@ -38,8 +39,12 @@ struct DeviceProgramOptions {
     kernels::Gpus gpus{size};
     Preferences preferences{};
     abi::LL128Trial ll128 = abi::LL128Trial::kNone;  // result of the trial between the GPUs
-    // States of all ranks, where kernels meet in host memory; null: a state is memory of its GPU.
+    // States of all ranks; null: each rank makes its own, and the group exchanges their addresses.
     transport::nvlink::SymmetricHeap* states = nullptr;
+    // Further states in the GPUs' memory, for the ranks of `linked`, which reach each other; may be
+    // null.
+    transport::nvlink::SymmetricHeap* linked_states = nullptr;
+    RankBits linked = 0;
 };
 
 class PCCL_API DevicePrograms {
@@ -71,6 +76,8 @@ class PCCL_API DevicePrograms {
     /// Returns this rank's program state, for the peers to map where it is memory of a GPU; 0
     /// before prepare() and make_state().
     [[nodiscard]] sys::cuda::DeviceAddress state() const { return state_; }
+    /// Returns this rank's state for each peer, likewise.
+    [[nodiscard]] abi::DeviceStates states() const;
     [[nodiscard]] std::size_t state_bytes() const { return abi::state_bytes(options_.size); }
     /// Returns whether the peers have taken, before `deadline`, all messages of finished launches.
     /// Until then they write to the program state. False where that is unknown.
@@ -95,11 +102,13 @@ class PCCL_API DevicePrograms {
                                             const DeviceGrid& grid, std::size_t bytes) const;
     Result<const Ready*> find(const Key& key);
     Result<Ready> make(const Key& key);
-    /// Returns whether peers write to memory that ends with this object. They write to a state in
-    /// the host through mappings of their own.
+    /// Returns whether peers write to memory that ends with this object. They write to `states`
+    /// through mappings of their own.
     [[nodiscard]] bool is_reached_by_peers() const { return options_.states == nullptr; }
-    /// Maps all ranks' states, and stores their addresses in this rank's.
+    /// Maps the states of all ranks, and the further ones of linked ranks.
     Status map_states();
+    /// Stores the addresses of all ranks' states in this rank's, and returns its address.
+    Result<sys::cuda::DeviceAddress> introduce(const transport::nvlink::SymmetricHeap& states);
     Result<abi::DeviceProgram> upload(const DeviceTables& tables, const DeviceGrid& grid);
     Result<sys::cuda::DeviceAddress> allocate(std::size_t bytes);
     Status store(sys::cuda::DeviceAddress to, std::span<const std::byte> from);
@@ -108,6 +117,7 @@ class PCCL_API DevicePrograms {
     std::map<Key, Ready> ready_;
     std::vector<sys::cuda::DeviceAddress> memory_;
     sys::cuda::DeviceAddress state_ = 0;
+    sys::cuda::DeviceAddress linked_state_ = 0;
     sys::cuda::DeviceAddress progress_ = 0;
 };
 

@@ -22,8 +22,9 @@ __device__ __forceinline__ abi::DeviceSlots* slots_of(abi::DeviceProgramState* o
 template <abi::MessageForm kForm>
 class FifoPort {
    public:
-    /// Opens FIFO `fifo` between `self` and the port's peer; `here` is the program state of `self`,
-    /// and `windows` those of the launch. False where the states have not been exchanged.
+    /// Opens FIFO `fifo` between `self` and the port's peer; `here` is the program state of `self`
+    /// for that peer, and `windows` those of the launch. False where the states have not been
+    /// exchanged.
     [[nodiscard]] __device__ bool open(const abi::DevicePort& port, int self, int fifo,
                                        abi::DeviceProgramState* here, std::uint32_t windows) {
         abi::DeviceCounters& own = counters_of(here->fifos[port.peer][fifo]);
@@ -64,10 +65,10 @@ class FifoPort {
     [[nodiscard]] __device__ bool has_seen(std::uint32_t before) const {
         return has_reached(seen_, wanted_for(before));
     }
-    /// Waits until that is true. False when the wait gave up.
-    [[nodiscard]] __device__ bool await(const abi::DeviceTeam& team, std::uint32_t before) const {
-        return has_seen(before) ||
-               await_counter(team, abi::DevicePhase::kStep, awaited_, peer_, wanted_for(before));
+    /// Waits until that is true. False when the wait gave up, which is reported as one in `phase`.
+    [[nodiscard]] __device__ bool await(const abi::DeviceTeam& team, std::uint32_t before,
+                                        abi::DevicePhase phase = abi::DevicePhase::kStep) const {
+        return has_seen(before) || await_counter(team, phase, awaited_, peer_, wanted_for(before));
     }
     [[nodiscard]] __device__ std::byte* slot(std::uint32_t before) const {
         const std::uint32_t index = before % abi::slots_for(kForm);

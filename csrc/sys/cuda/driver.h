@@ -148,6 +148,10 @@ class Driver {
     /// Returns whether the hardware and the driver provide such a path.
     [[nodiscard]] virtual Result<bool> can_reach(int device, int other) = 0;
 
+    /// Returns whether the path of two GPUs that reach each other is NVLink, or as fast. The driver
+    /// does not name the link; over PCIe alone, GPUs have no atomic operations on each other.
+    [[nodiscard]] virtual Result<bool> has_nvlink(int device, int other) = 0;
+
     /// Allocates memory that export_allocation() accepts.
     [[nodiscard]] virtual Result<DeviceAddress> allocate(int device, std::size_t bytes) = 0;
     virtual Status deallocate(DeviceAddress base) = 0;

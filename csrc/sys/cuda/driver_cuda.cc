@@ -335,6 +335,18 @@ class LibcudaDriver final : public Driver {
         return can_reach != 0;
     }
 
+    Result<bool> has_nvlink(int device, int other) override {
+        if (device == other) return true;
+        CUdevice here = 0;
+        CUdevice there = 0;
+        PCCL_CUDA(cuDeviceGet, &here, device);
+        PCCL_CUDA(cuDeviceGet, &there, other);
+        int has_atomics = 0;
+        PCCL_CUDA(cuDeviceGetP2PAttribute, &has_atomics,
+                  CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, here, there);
+        return has_atomics != 0;
+    }
+
     Result<void*> allocate_host(std::size_t bytes) override {
         const RelaxedCapture relaxed(lib_);
         void* memory = nullptr;

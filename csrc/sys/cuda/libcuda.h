@@ -26,6 +26,7 @@ struct Libcuda {
     use(cuCtxPopCurrent);                \
     use(cuCtxEnablePeerAccess);          \
     use(cuDeviceCanAccessPeer);          \
+    use(cuDeviceGetP2PAttribute);        \
     use(cuMemGetAllocationGranularity);  \
     use(cuMemCreate);                    \
     use(cuMemRelease);                   \

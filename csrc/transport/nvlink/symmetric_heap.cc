@@ -34,11 +34,13 @@ Result<std::unique_ptr<SymmetricHeap>> SymmetricHeap::create(const Options& opti
 }
 
 Status SymmetricHeap::map() {
-    for (Rank rank = 0; rank < abi::kMostDevices; ++rank) {
-        const Status mapped = map(ranges_[at(rank)], offers_[at(rank)]);
-        if (!mapped.is_ok()) return blame(mapped, rank);
-    }
+    for (Rank rank = 0; rank < abi::kMostDevices; ++rank) PCCL_TRY(map(rank));
     return Status::ok();
+}
+
+Status SymmetricHeap::map(Rank owner) {
+    const Status mapped = map(ranges_[at(owner)], offers_[at(owner)]);
+    return mapped.is_ok() ? mapped : blame(mapped, owner);
 }
 
 Status SymmetricHeap::map(HeapRange& range, Offer& offer) {

@@ -36,6 +36,8 @@ class PCCL_API SymmetricHeap {
     /// Maps all ranks' heaps for this rank's GPU where that is not done yet; waits for no rank. An
     /// error names the owner.
     Status map();
+    /// Maps the heap of `owner` likewise.
+    Status map(Rank owner);
     /// Returns the address of each rank's heap, as mapped for this rank's GPU.
     [[nodiscard]] PeerAddresses bases() const;
     /// Returns the size of this rank's heap, a part of its process's heap allocations.

@@ -174,7 +174,7 @@ class DeviceGroup:
         """The compute capability of rank 0's GPU (90 for sm_90), on which launch choices depend."""
     @property
     def path(self) -> str:
-        """``"peer"`` if kernels meet in the GPUs' memory, ``"host"`` if in host memory."""
+        """``"peer"`` or, over PCIe, ``"pcie"`` if kernels meet in the GPUs' memory; ``"host"``."""
     def explain(self, collective: str, nbytes: int) -> list[PlannedLaunch]:
         """Return the launches of a call, in their order, as ``pccl.explain`` does.
 

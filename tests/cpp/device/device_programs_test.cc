@@ -56,7 +56,7 @@ TEST_F(DeviceProgramsTest, ALaunchHasTheTablesOfItsRank) {
     EXPECT_EQ(program.chunk_bytes, std::size_t{1 << 22} / kRanks);
     const std::size_t bytes = tables->steps.size() * sizeof(abi::DeviceStep);
     EXPECT_EQ(std::memcmp(program.steps, tables->steps.data(), bytes), 0);
-    EXPECT_EQ(std::bit_cast<sys::cuda::DeviceAddress>(program.state), programs_.state());
+    EXPECT_EQ(std::bit_cast<sys::cuda::DeviceAddress>(program.states.with[0]), programs_.state());
     EXPECT_EQ(run->plan.blocks, abi::kDeviceFifos);
     EXPECT_EQ(run->bytes, data_.size() * sizeof(float));
     EXPECT_EQ(run->inputs[0], blocks_[0].data);
@@ -70,7 +70,7 @@ TEST_F(DeviceProgramsTest, LaunchesOfOneKindShareAProgramAndAllShareAState) {
     ASSERT_TRUE(first.is_ok() && again.is_ok() && other.is_ok());
     EXPECT_EQ(first->program.steps, again->program.steps);
     EXPECT_NE(first->program.steps, other->program.steps);
-    EXPECT_EQ(first->program.state, other->program.state);
+    EXPECT_EQ(first->program.states.with[0], other->program.states.with[0]);
 }
 
 TEST_F(DeviceProgramsTest, TheStateBeginsEmptyAndFitsTheBudget) {

@@ -31,6 +31,17 @@ TEST(GpuPathTest, OneRankWithoutPeerAccessSendsAllThroughTheHost) {
     EXPECT_EQ(chosen->why, "rank 1: no bridge");
 }
 
+TEST(GpuPathTest, RanksThatReachEachOtherBothWaysAreLinked) {
+    const Status none = Status::unsupported("no bridge");
+    const std::array<UsablePaths, 3> ranks{{{.peers = none, .reached = bit_of(0) | bit_of(1)},
+                                            {.peers = none, .reached = bit_of(0) | bit_of(2)},
+                                            {.peers = none, .reached = bit_of(0)}}};
+    const auto chosen = choose_path(ranks);
+    ASSERT_TRUE(chosen.is_ok());
+    EXPECT_THAT(chosen->linked, ::testing::ElementsAre(bit_of(1), bit_of(0), 0U));
+    EXPECT_TRUE(chosen->links_any());
+}
+
 TEST(GpuPathTest, BothObstaclesAreNamed) {
     const std::array<UsablePaths, 2> ranks{
         {{.peers = Status::unsupported("no bridge")}, {.host = Status::unsupported("no pages")}}};
@@ -45,7 +56,7 @@ void expect_host(const PrepareRank& prepare, const char* why) {
     with_groups(3, prepare, [&](std::size_t, const MadeGroup& group) {
         ASSERT_TRUE(group.is_ok()) << group.status().to_string();
         EXPECT_EQ((*group)->path(), GpuPath::kHost);
-        EXPECT_THAT((*group)->why_through_host(), HasSubstr(why));
+        EXPECT_THAT((*group)->why_path(), HasSubstr(why));
     });
 }
 
@@ -76,18 +87,18 @@ TEST(GpuPathTest, AllRanksLearnThatOneCannotMapHostMemory) {
     }
 }
 
-TEST(GpuPathTest, MessagesSayThatNoPeerIsReached) {
-    const auto prepare = [](DeviceGroupImplOptions& options, FakeCudaDriver&) {
-        options.peer_access = false;
-    };
-    with_groups(2, prepare, [](std::size_t rank, MadeGroup& group) {
-        ASSERT_TRUE(group.is_ok()) << group.status().to_string();
-        std::byte data{};
-        const PeerMessage message{.peer = 1 - static_cast<Rank>(rank), .data = &data, .bytes = 1};
-        const Status sent = (*group)->exchange({.sends = {&message, 1}}, nullptr);
-        EXPECT_EQ(sent.code(), StatusCode::kUnsupported);
-        EXPECT_THAT(sent.message(), HasSubstr("PCCL_GPU_PEER_ACCESS=0"));
-    });
+TEST(GpuPathTest, AGroupWithoutNvlinksMeetsInTheGpusOverPcie) {
+    with_groups(
+        3, [](const DeviceGroupImplOptions&, FakeCudaDriver& driver) { driver.have_no_nvlinks(); },
+        [&](std::size_t, const MadeGroup& group) {
+            ASSERT_TRUE(group.is_ok()) << group.status().to_string();
+            EXPECT_EQ((*group)->path(), GpuPath::kPcie);
+            EXPECT_THAT((*group)->why_path(),
+                        HasSubstr("rank 0: no NVLink leads from its GPU to that of rank 1"));
+            const auto launches = (*group)->explain(CollectiveKind::kAllReduce, 1 << 20);
+            EXPECT_EQ(launches.front().kernel, "program of two_shot");
+            EXPECT_THAT(launches.front().why, HasSubstr("in the GPUs' memory over PCIe"));
+        });
 }
 
 TEST(GpuPathTest, UsersReadWhereKernelsMeet) {
@@ -95,6 +106,9 @@ TEST(GpuPathTest, UsersReadWhereKernelsMeet) {
     FakeCudaDriver driver(gpus);
     EXPECT_EQ(describe_path(driver, paths_by({}, {})), "in the GPUs' memory");
     EXPECT_EQ(describe_path(driver, paths_by(false, {})), "in host memory: PCCL_GPU_PEER_ACCESS=0");
+    driver.have_no_nvlinks();
+    EXPECT_EQ(describe_path(driver, paths_by({}, {})),
+              "in the GPUs' memory over PCIe: GPU 0 reaches GPU 1 over PCIe");
     driver.be_alone();
     EXPECT_EQ(describe_path(driver, paths_by({}, {})),
               "in host memory: GPU 0 does not reach GPU 1");

@@ -22,13 +22,6 @@ inline constexpr bool kRunsLongOnes = true;
 #endif
 inline constexpr const char* kWhyNoLongOnes = "ThreadSanitizer knows fewer threads";
 
-/// Whether kernels carry messages.
-[[nodiscard]] inline bool carries_messages() {
-    return fakes::path_under_test() == kernels::GpuPath::kPeer;
-}
-inline constexpr const char* kWhyNoMessages =
-    "between GPUs that do not reach each other, the CPU carries messages";
-
 struct Case {
     CollectiveKind kind = CollectiveKind::kAllReduce;
     DataType type = DataType::kInt32;

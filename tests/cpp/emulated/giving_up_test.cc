@@ -322,7 +322,6 @@ class EmulatedMessageEndsTest : public ::testing::Test {
 };
 
 TEST_F(EmulatedMessageEndsTest, AReceiverThatHasGivenUpIsNoLongerWrittenTo) {
-    if (!carries_messages()) GTEST_SKIP() << kWhyNoMessages;
     fakes::run_device_ranks({.size = 2}, [&](fakes::DeviceRank& member) {
         member.group.set_timeout(kAMoment);
         const auto bytes = memory(member);
@@ -338,7 +337,6 @@ TEST_F(EmulatedMessageEndsTest, AReceiverThatHasGivenUpIsNoLongerWrittenTo) {
 }
 
 TEST_F(EmulatedMessageEndsTest, ASenderIsNotInTheMemoryOfAReceiverThatHasReturned) {
-    if (!carries_messages()) GTEST_SKIP() << kWhyNoMessages;
     Gate gate(kAMoment);
     fakes::run_device_ranks({.size = 2}, [&](fakes::DeviceRank& member) {
         const auto bytes = memory(member);

@@ -117,7 +117,6 @@ TEST_F(FlightTest, CallsThatAreRefusedCountForNothing) {
 }
 
 TEST_F(FlightTest, CollectivesAndMessagesThatAreCalledTogetherAreOneEntry) {
-    if (!carries_messages()) GTEST_SKIP() << kWhyNoMessages;
     fakes::run_device_ranks({.size = 2, .name = name}, [&](fakes::DeviceRank& member) {
         const std::vector<Case> calls(3, Case{.count = 10});
         const RunTogether run(calls, member);

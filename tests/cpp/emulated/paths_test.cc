@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What differs between GPUs that reach each other and those that meet in the host.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -93,6 +94,27 @@ TEST(EmulatedPathsTest, LongAveragesOfIntegersDoNotWrap) {
     });
 }
 
+/// Among four GPUs, 0 and 1 reach each other, and 2 and 3.
+TEST(EmulatedPathsTest, PairsThatReachEachOtherExchangeInTheirMemory) {
+    if (fakes::path_under_test() != GpuPath::kHost) GTEST_SKIP() << "it runs once, for the host";
+    const fakes::DeviceRanksOptions options{
+        .size = 4, .prepare = [](fakes::FakeCudaDriver& driver) { driver.reach_in_pairs(); }};
+    fakes::run_device_ranks(options, [](fakes::DeviceRank& member) {
+        const Rank rank = member.group.rank();
+        EXPECT_EQ(member.group.path(), GpuPath::kHost);
+        EXPECT_EQ(member.group.linked(), bit_of(rank ^ 1));
+        EXPECT_THAT(member.group.explain(kAllReduce, 1 << 20).front().why,
+                    ::testing::HasSubstr("some for schedules in the GPUs' memory"));
+        for (const CollectiveKind kind : {kAllReduce, kAllGather, kAllToAll, kBroadcast}) {
+            const Case call{.kind = kind, .count = 5000, .plan = kFewThreads};
+            const CaseRun run(call, member);
+            const Status status = run.launch();
+            ASSERT_TRUE(status.is_ok()) << status.to_string();
+            run.expect_results();
+        }
+    });
+}
+
 TEST(EmulatedPathsTest, UsersReadWhatRunsAndWhy) {
     fakes::run_device_ranks({.size = 2}, [](fakes::DeviceRank& member) {
         const auto explained = [&](CollectiveKind kind, std::size_t bytes) {
@@ -100,8 +122,9 @@ TEST(EmulatedPathsTest, UsersReadWhatRunsAndWhy) {
         };
         EXPECT_EQ(explained(kAllReduce, 1000).kernel, "all_reduce");
         const bool is_host = meets_in_host();
+        const bool is_nvlink = fakes::path_under_test() == GpuPath::kPeer;
         EXPECT_EQ(explained(kAllReduce, 1 << 20).kernel,
-                  is_host ? "program of ring" : "all_reduce");
+                  is_nvlink ? "all_reduce" : "program of ring");
         EXPECT_EQ(explained(kGather, 1 << 20).kernel, is_host ? "pairs" : "all_to_all");
         const std::string why = explained(kAllReduce, 1000).why;
         EXPECT_EQ(why.find("host memory (rank 0: PCCL_GPU_PEER_ACCESS=0)") != std::string::npos,

@@ -76,7 +76,6 @@ TEST_P(EmulatedPreferencesTest, SoAreSeveralAtOnce) {
 }
 
 TEST_P(EmulatedPreferencesTest, AndALongMessage) {
-    if (!carries_messages()) GTEST_SKIP() << kWhyNoMessages;
     run(2, [](fakes::DeviceRank& member) {
         constexpr std::size_t kBytes = 500'000;
         const auto memory = [&] {

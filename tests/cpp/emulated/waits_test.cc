@@ -136,7 +136,6 @@ TEST(EmulatedOrderTest, CollectivesInAGraphAndOutsideKeepOneOrder) {
 
 /// Messages of each direction, and each direction alone.
 TEST(EmulatedOrderTest, MessagesInAGraphAndOutsideKeepTwoOrders) {
-    if (!carries_messages()) GTEST_SKIP() << kWhyNoMessages;
     fakes::run_device_ranks({.size = 2}, [](fakes::DeviceRank& member) {
         auto* const memory = std::bit_cast<std::byte*>(member.driver.allocate(32));
         const Rank peer = 1 - member.group.rank();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/device/launch/host_schedules.h"
+#include "csrc/device/launch/pcie_schedules.h"
 
 #include <string_view>
 
@@ -8,7 +8,7 @@
 namespace pccl::device {
 namespace {
 
-std::string_view name_through_host(CollectiveKind kind, int ranks) {
+std::string_view name_over_pcie(CollectiveKind kind, int ranks) {
     switch (kind) {
         case CollectiveKind::kAllReduce:
             return ranks == 2 ? "ring" : "two_shot";
@@ -22,8 +22,8 @@ std::string_view name_through_host(CollectiveKind kind, int ranks) {
 
 }  // namespace
 
-Result<schedule::SourcePtr> schedule_through_host(CollectiveKind kind, int ranks) {
-    return schedule::built_in(name_through_host(kind, ranks), kind);
+Result<schedule::SourcePtr> schedule_over_pcie(CollectiveKind kind, int ranks) {
+    return schedule::built_in(name_over_pcie(kind, ranks), kind);
 }
 
 bool averages_integers(const Collective& collective) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Launches of GPUs that do not reach each other: their kernels meet in host memory.
+// Launches of GPUs that have no NVLinks between them, over PCIe: their kernels meet in host memory,
+// or in the GPUs' where these access each other.
 //
-// Writes to host memory are posted and reads of it wait, so each message is written once, into the
-// receiver's lines or slots, and read once, in long reads. LL carries small collectives; schedules
-// carry the others.
+// Writes over PCIe are posted and reads wait, so each message is written once, into the receiver's
+// lines or slots, and those in host memory are read once, in long reads. LL carries small
+// collectives; schedules carry the others.
 #include <algorithm>
 #include <bit>
 #include <string_view>
@@ -12,8 +13,8 @@
 
 #include "csrc/base/ids.h"
 #include "csrc/device/device_group.h"
-#include "csrc/device/launch/host_schedules.h"
 #include "csrc/device/launch/lowering.h"
+#include "csrc/device/launch/pcie_schedules.h"
 
 namespace pccl::device {
 namespace {
@@ -42,20 +43,36 @@ kernels::LaunchPlan schedule_plan(const kernels::LaunchPlan& plan) {
     return {.blocks = plan.blocks, .threads = std::max(plan.threads, abi::kLeastProgramThreads)};
 }
 
+kernels::KernelMessage message_of(const PeerMessage& message) {
+    return {.data = message.data, .bytes = message.bytes, .peer = message.peer};
+}
+
+/// Returns the blocks of each side of each message: one for each FIFO of the longest, while there
+/// is room for all.
+int blocks_of_sides(const DeviceGroupImpl::MessageExchange& messages, int most_blocks) {
+    std::size_t longest = 0;
+    for (const auto side : {messages.sends, messages.receives})
+        for (const PeerMessage& message : side) longest = std::max(longest, message.bytes);
+    const int sides = static_cast<int>(messages.sends.size() + messages.receives.size());
+    return std::clamp(most_blocks / sides, 1, abi::fifos_for(longest));
+}
+
 }  // namespace
 
-Status DeviceGroupImpl::launch_through_host(const Collective& collective, kernels::Stream stream,
-                                            const DeviceLaunch& wanted) {
+Status DeviceGroupImpl::launch_over_pcie(const Collective& collective, kernels::Stream stream,
+                                         const DeviceLaunch& wanted) {
     DeviceLaunch how = wanted;
     how.preferences = preferences_;
     const kernels::LaunchPlan plan = plan_of(collective, how, gpus_);
     const bool is_by_lines =
         plan.protocol == kernels::Protocol::kLL || plan.protocol == kernels::Protocol::kLL128;
     if (is_by_lines || is_nothing(collective)) return launch_one(collective, stream, wanted);
-    if (is_of_pairs(collective)) return launch_pairs(collective, stream, how);
+    if (is_of_pairs(collective))
+        return gpus_.path == kernels::GpuPath::kHost ? launch_pairs(collective, stream, how)
+                                                     : launch_one(collective, stream, wanted);
     if (!takes_schedules(collective)) return launch_padded(collective, stream, wanted);
     if (averages_integers(collective)) return launch_in_pieces(collective, stream, wanted);
-    PCCL_ASSIGN_OR_RETURN(const auto source, schedule_through_host(collective.kind, options_.size));
+    PCCL_ASSIGN_OR_RETURN(const auto source, schedule_over_pcie(collective.kind, options_.size));
     if (how.plan) how.plan = schedule_plan(*how.plan);
     return launch_schedule(collective, source, stream, how);
 }
@@ -69,7 +86,7 @@ Status DeviceGroupImpl::launch_pairs(const Collective& collective, kernels::Stre
     kernels::PairsLaunch pairs{
         .team = team_,
         .blocks = launch.blocks,
-        .state = std::bit_cast<abi::DeviceProgramState*>(programs_->state()),
+        .states = programs_->states(),
         .plan = {.blocks = std::min(launch.plan.blocks, gpus_.thresholds().schedules.most_blocks),
                  .threads = launch.plan.threads}};
     post_lengths(collective, pairs.peer_pointers);
@@ -77,6 +94,21 @@ Status DeviceGroupImpl::launch_pairs(const Collective& collective, kernels::Stre
         pairs.blocks.outputs[at(collective.root)] = collective.outputs.front().data;
     return launch_in_order(stream, pairs.plan,
                            [&] { return kernels::launch_pairs(pairs, stream); });
+}
+
+Status DeviceGroupImpl::exchange_through_host(const MessageExchange& messages,
+                                              kernels::Stream stream) {
+    PCCL_TRY(outside_captures(stream, [this] { return programs_->make_state(); }));
+    kernels::HostMessageLaunch launch{
+        .messages = {.team = team_, .blocks = blocks_of_sides(messages, preferences_.most_blocks)},
+        .states = programs_->states()};
+    for (const PeerMessage& send : messages.sends)
+        launch.messages.sent[launch.messages.sends++] = message_of(send);
+    for (const PeerMessage& receive : messages.receives)
+        launch.messages.received[launch.messages.receives++] = message_of(receive);
+    PCCL_TRY(keep_order(&LaunchOrder::begin, messages, stream));
+    PCCL_TRY(kernels::launch_host_messages(launch, stream));
+    return keep_order(&LaunchOrder::end, messages, stream);
 }
 
 Status DeviceGroupImpl::launch_padded(const Collective& collective, kernels::Stream stream,
@@ -95,7 +127,7 @@ Status DeviceGroupImpl::launch_padded(const Collective& collective, kernels::Str
     Collective padded = collective;
     padded.inputs = inputs;
     padded.outputs = outputs;
-    PCCL_TRY(launch_through_host(padded, stream, wanted));
+    PCCL_TRY(launch_over_pcie(padded, stream, wanted));
     PCCL_TRY(collectives_.order.begin(stream));
     PCCL_TRY(collectives_.outputs.copy(collective.outputs, at_places(collective.outputs, outputs),
                                        collective.type, stream));
