@@ -59,6 +59,10 @@ class Mpi:
         use = ("OMPI_MCA_pml=ob1", "OMPI_MCA_btl=tcp,self", "PCCL_TRANSPORTS=tcp")
         return replace(self, settings=(*self.settings, *use))
 
+    def yielding(self) -> Mpi:
+        """Return it so that whoever waits yields, however many cores there are."""
+        return replace(self, settings=(*self.settings, *self.crowded), crowded=())
+
     def launch(self, command: list[str], ranks: int) -> list[list[str]]:
         """Return one mpirun for all ranks; ``command`` begins with a Python."""
         is_crowded = ranks > len(os.sched_getaffinity(0))
