@@ -10,6 +10,7 @@
 #include "csrc/base/assert.h"
 #include "csrc/base/text/text.h"
 #include "csrc/collective/fingerprint.h"
+#include "csrc/comm/shm/core_spread.h"
 #include "csrc/sys/cpu/relax.h"
 #include "csrc/sys/crypto/sha256.h"
 #include "csrc/sys/memory_barrier.h"
@@ -27,6 +28,9 @@ constexpr Duration kBetweenLooks = std::chrono::milliseconds(20);
 // Above this number of ranks, every post contains a barrier: process_barrier() of a sleeping rank
 // would interrupt all of them.
 constexpr int kMostInterrupted = 32;
+// A move to another core costs about 20 us, and the kernel may reverse it.
+constexpr int kLooksBetweenCores = 64;
+constexpr Duration kBetweenMoves = std::chrono::milliseconds(20);
 
 }  // namespace
 
@@ -70,6 +74,7 @@ Result<bool> ShmSegment::open() {
         progress.pid = static_cast<std::uint64_t>(::getpid());
         progress.mark = {.address = reinterpret_cast<std::uint64_t>(&mark_), .value = mark_};
         progress.cores = sys::usable_cores();
+        progress.core.store(static_cast<std::uint32_t>(sys::current_core()));
         progress.joins_barriers = sys::join_process_barriers();
         set_state(OpenState::kAttached);
     }
@@ -218,12 +223,31 @@ Result<bool> ShmSegment::blocked_by(Rank rank) {
     }
     if (has_left(rank)) return farewell_of(rank);
     PCCL_TRY(failure());
+    spread_over_cores();
     if (++idle_ < kFreeLooks) return false;
     const TimePoint now = system_clock().now();
     if (now - looked_ < kBetweenLooks) return false;
     looked_ = now;
     PCCL_TRY(region_->look(rank));
     return false;
+}
+
+void ShmSegment::spread_over_cores() {
+    if (++core_looks_ % kLooksBetweenCores != 0) return;
+    area(self_).progress.core.store(static_cast<std::uint32_t>(sys::current_core()),
+                                    std::memory_order_relaxed);
+    const TimePoint now = system_clock().now();
+    if (now - moved_ < kBetweenMoves) return;
+    std::array<std::uint32_t, kMostShmRanks> cores{};
+    for (Rank rank = 0; rank < ranks_; ++rank)
+        cores[static_cast<std::size_t>(rank)] =
+            area(rank).progress.core.load(std::memory_order_relaxed);
+    moved_ = now;
+    const auto core = emptier_core(std::span(cores).first(static_cast<std::size_t>(ranks_)), self_,
+                                   sys::usable_cores());
+    if (core && move_to_core(*core))
+        area(self_).progress.core.store(static_cast<std::uint32_t>(*core),
+                                        std::memory_order_relaxed);
 }
 
 void ShmSegment::unblocked() {

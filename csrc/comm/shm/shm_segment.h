@@ -162,6 +162,7 @@ class ShmSegment {
         alignas(kCacheLine) std::atomic<Position> read;
         alignas(kCacheLine) std::atomic<OpenState> state;
         std::atomic<bool> has_left;
+        std::atomic<std::uint32_t> core;  // that it last waited on
         std::uint64_t pid;
         sys::ProcessMark mark;
         sys::CoreSet cores;
@@ -227,6 +228,9 @@ class ShmSegment {
     /// Records that progress depends on `rank`: returns false, or an error if it can never happen.
     Result<bool> blocked_by(Rank rank);
     void unblocked();
+    /// Publishes this thread's core from time to time, and moves on where a core has too many
+    /// ranks.
+    void spread_over_cores();
 
     const std::unique_ptr<transport::Region> region_;
     const Rank self_;
@@ -249,6 +253,8 @@ class ShmSegment {
     std::uint64_t waits_ = 0;
     int idle_ = 0;
     TimePoint looked_{};
+    int core_looks_ = 0;
+    TimePoint moved_{};
 };
 
 }  // namespace pccl::comm
