@@ -23,12 +23,15 @@ namespace pccl::sys {
 
 Result<std::string> kernel_identity() {
     constexpr std::size_t kUuid = 36;
-    PCCL_ASSIGN_OR_RETURN(const std::string boot,
-                          read_start("/proc/sys/kernel/random/boot_id", kUuid));
+    const auto boot = read_start("/proc/sys/kernel/random/boot_id", kUuid);
+    if (!boot.is_ok())
+        return boot.status().with_message(
+            concat(boot.status().message(),
+                   "; ranks tell hosts apart by it: let this container read /proc/sys"));
     struct stat network {};
     if (::stat("/proc/self/ns/net", &network) != 0)
         return Status::from_errno(errno, "cannot examine /proc/self/ns/net");
-    return concat(boot, ".", network.st_ino);
+    return concat(*boot, ".", network.st_ino);
 }
 
 Result<std::string> host_identity() {

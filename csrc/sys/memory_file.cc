@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <string_view>
 
 #include "csrc/base/text/text.h"
 
@@ -26,6 +27,13 @@ Status check_limit(std::size_t bytes) {
                                       bytes, ": raise the limit"));
 }
 
+Status not_created(int error, std::string_view name) {
+    const Status status = Status::from_errno(error, concat("cannot create the memory file ", name));
+    if (error != EPERM && error != ENOSYS) return status;
+    return status.with_message(
+        concat(status.message(), "; let the seccomp profile of this container allow memfd_create"));
+}
+
 }  // namespace
 
 Result<UniqueFd> make_memory_file(const std::string& name, std::size_t bytes) {
@@ -33,8 +41,7 @@ Result<UniqueFd> make_memory_file(const std::string& name, std::size_t bytes) {
     const std::string shown = name.substr(0, kLongestName);
     PCCL_TRY(check_limit(bytes));
     UniqueFd file(::memfd_create(shown.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    if (!file.is_open())
-        return Status::from_errno(errno, concat("cannot create the memory file ", shown));
+    if (!file.is_open()) return not_created(errno, shown);
     if (::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0)
         return Status::from_errno(
             errno, concat("cannot size the memory file ", shown, " to ", bytes, " bytes"));
