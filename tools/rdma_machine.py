@@ -33,6 +33,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 MADE = ROOT / "build/rdma"
 CANNOT = 77  # as tools/setup_rdma.sh
+KERNEL_OPTIONS = "console=ttyS0 quiet panic=-1 tsc=reliable no_timer_check"
 TIMED_OUT = 124  # as timeout(1)
 NO_STATUS = 125
 BOOT_SECONDS = 90  # usually 5; others may use the CPUs
@@ -110,8 +111,9 @@ class Machine:
             ),
             *("-smp", str(options.cpus), "-m", str(options.memory)),
             *("-kernel", str(MADE / "vmlinux"), "-initrd", str(MADE / "initrd.gz")),
-            # The kernel sometimes measures the frequency of an emulated TSC wrongly, by 1.8 times.
-            *("-append", f"console=ttyS0 quiet panic=-1 tsc=reliable tsc_early_khz={tsc_khz()}"),
+            # The kernel sometimes measures the frequency of an emulated TSC wrongly, by 1.8 times. On
+            # a busy host, it counts too few interrupts of the timer, and stops.
+            *("-append", f"{KERNEL_OPTIONS} tsc_early_khz={tsc_khz()}"),
             *("-chardev", f"file,id=tty,path={console}", "-serial", "chardev:tty"),
             # The command's output has a way of its own, where the kernel writes nothing.
             *("-chardev", "stdio,id=output,signal=off", "-device", "virtio-serial-pci"),
