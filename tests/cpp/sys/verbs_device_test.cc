@@ -129,10 +129,10 @@ TEST(VerbsDeviceTest, GidsHaveTypesAndAddresses) {
     const auto ipv4 = std::ranges::find_if(gids, &GidEntry::is_ipv4);
     EXPECT_EQ(ipv4->address(), "10.77.0.2");
     for (const GidEntry& gid : gids) EXPECT_NE(gid.is_ipv4(), gid.is_link_local());
-    for (const GidEntry& gid : info_of("ib0").ports[0].gids)
-        EXPECT_EQ(gid.type, GidType::kInfiniband);
-    EXPECT_FALSE(info_of("ib0").ports[0].is_ethernet);
-    EXPECT_GT(info_of("ib0").ports[0].lid, 0);
+    const DeviceInfo infiniband = info_of("ib0");
+    for (const GidEntry& gid : infiniband.ports[0].gids) EXPECT_EQ(gid.type, GidType::kInfiniband);
+    EXPECT_FALSE(infiniband.ports[0].is_ethernet);
+    EXPECT_GT(infiniband.ports[0].lid, 0);
 }
 
 TEST(VerbsDeviceTest, AnUnknownDeviceIsNamed) {

@@ -19,8 +19,11 @@
 #include "tests/fakes/forked_child.h"
 
 #if defined(__SANITIZE_THREAD__)
-// The child that is killed starts threads, after a fork() of a process that has some.
-extern "C" const char* __tsan_default_options() { return "die_after_fork=0"; }
+// The child that is killed starts threads, after a fork() of a process that has some. The
+// sanitizer finds exported functions alone.
+extern "C" [[gnu::visibility("default")]] const char* __tsan_default_options() {
+    return "die_after_fork=0";
+}
 #endif
 
 namespace pccl::transport::verbs {

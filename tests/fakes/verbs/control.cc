@@ -15,13 +15,14 @@ namespace pccl::fake_verbs {
 
 namespace {
 
-// Reads counters one by one, as other threads count on.
+// Copies counters one by one, as other threads count on, in either place.
 void read_counters(fake_verbs_counters& from, fake_verbs_counters& to) {
     static_assert(sizeof from % sizeof(uint64_t) == 0);
     auto* source = reinterpret_cast<uint64_t*>(&from);
     auto* target = reinterpret_cast<uint64_t*>(&to);
     for (size_t i = 0; i < sizeof from / sizeof(uint64_t); ++i) {
-        target[i] = __atomic_load_n(source + i, __ATOMIC_RELAXED);
+        const uint64_t value = __atomic_load_n(source + i, __ATOMIC_RELAXED);
+        __atomic_store_n(target + i, value, __ATOMIC_RELAXED);
     }
 }
 
