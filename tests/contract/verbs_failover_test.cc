@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -109,6 +110,57 @@ TEST_F(VerbsFailoverOfPairsTest, ARequestThatIsLostWithItsQueuePairIsRepeated) {
         set_port("mlx5_0", false);
         ASSERT_TRUE(link_.sender->look().is_ok());
     }
+    EXPECT_TRUE(receive_exactly(*link_.receiver, processes_[1]->waiter(), kCollectiveChannel,
+                                expected.size()) == expected);
+}
+
+/// Returns a rule for the first `count` requests of queue pairs of a device; 0: all.
+fake_verbs_rule rule_for(const char* device, fake_verbs_effect effect, std::uint64_t count = 0) {
+    fake_verbs_rule rule{};
+    rule.effect = effect;
+    rule.count = count;
+    std::strncpy(rule.device, device, sizeof rule.device - 1);
+    return rule;
+}
+
+TEST_F(VerbsFailoverTest, AnEndOfALostQueuePairThatArrivesLateHidesNoLaterOne) {
+    std::vector<std::byte> expected;
+    const auto send = [&] {
+        const auto piece = pattern(100, 0, expected.size());
+        send_all(*link_.sender, processes_[0]->waiter(), kCollectiveChannel, piece);
+        expected.insert(expected.end(), piece.begin(), piece.end());
+    };
+    // More messages than the receive requests of both ports, and those for the ends behind them.
+    for (int i = 0; i < 300; ++i) send();
+    fakes::FakeVerbsRule late(rule_for("mlx5_0", FAKE_VERBS_OUTLIVE));
+    send();
+    set_port("mlx5_0", false);
+    ASSERT_TRUE(link_.sender->look().is_ok());
+    send();
+    set_port("mlx5_0", true);
+    late.end();
+    EXPECT_TRUE(receive_exactly(*link_.receiver, processes_[1]->waiter(), kCollectiveChannel,
+                                expected.size()) == expected);
+}
+
+TEST_F(VerbsFailoverOfPairsTest, ARequestOfALostQueuePairThatArrivesLateHidesNoLaterOne) {
+    std::vector<std::byte> expected;
+    const fakes::FakeVerbsRule lost(rule_for("mlx5_0", FAKE_VERBS_STALL, 1));
+    fakes::FakeVerbsRule late(rule_for("mlx5_0", FAKE_VERBS_OUTLIVE));
+    fakes::FakeVerbsRule busy(rule_for("mlx5_1", FAKE_VERBS_STALL));
+    // Each queue pair gets one. The first port's second one has the least load, so that it carries
+    // the first request for the port's first one, whose piece is lost.
+    for (const std::size_t bytes : {64 * kKiB, 64 * kKiB, 1 * kKiB, 64 * kKiB}) {
+        const auto piece = pattern(bytes, 0, expected.size());
+        send_all(*link_.sender, processes_[0]->waiter(), kCollectiveChannel, piece);
+        expected.insert(expected.end(), piece.begin(), piece.end());
+    }
+    set_port("mlx5_0", false);
+    ASSERT_TRUE(link_.sender->look().is_ok());
+    busy.end();
+    ASSERT_TRUE(link_.sender->look().is_ok());
+    set_port("mlx5_0", true);
+    late.end();
     EXPECT_TRUE(receive_exactly(*link_.receiver, processes_[1]->waiter(), kCollectiveChannel,
                                 expected.size()) == expected);
 }

@@ -140,11 +140,11 @@ struct Ends {
     Lanes peer = Lanes::create(ports(), kPairs, kPairDepths).value();
 };
 
-/// Puts bytes of the input into the mailbox of a page.
-void fill_mailbox(Input& input, std::byte* page) {
+/// Puts bytes of the input into a mailbox.
+void fill_mailbox(Input& input, std::byte* mailbox) {
     const auto bytes = input.next<std::uint8_t>();
     for (std::size_t i = 0; i < bytes; ++i)
-        page[kMailbox + i] = static_cast<std::byte>(input.next<std::uint8_t>());
+        mailbox[i] = static_cast<std::byte>(input.next<std::uint8_t>());
 }
 
 std::shared_ptr<pccl::Poller> helper() {
@@ -156,7 +156,7 @@ std::shared_ptr<pccl::Poller> helper() {
 void play_receiver(Input& input) {
     Ends ends;
     const auto rings = rings_of(ends.peer);
-    const LinkMemory tails = memory_of(ends.peer, false);
+    const LinkMemory slots = memory_of(ends.peer, false);
     const LinkMemory source = memory_of(ends.peer, false);
     LinkMemory credits = memory_of(ends.here, false);
     std::byte* const page = credits.data();
@@ -164,7 +164,7 @@ void play_receiver(Input& input) {
     auto staging = rings_of(ends.here);
     LinkEnd receiver{.ring_bytes = kRing,
                      .receives = static_cast<std::uint32_t>(kPairDepths.receives),
-                     .memory = {rings[0].range(), rings[1].range(), tails.range()},
+                     .memory = {rings[0].range(), rings[1].range(), slots.range()},
                      .lanes = ends.peer.ends()};
     PeerWatch watch = ends.watch();
     VerbsSendLink link({.peer = 1,
@@ -196,7 +196,7 @@ void play_receiver(Input& input) {
                 break;
             }
             case 4:
-                fill_mailbox(input, page);
+                fill_mailbox(input, page + kMailbox);
                 break;
             case 5:  // an immediate alone
                 ends.write(source, page_range, {0, 0, input.next<std::uint32_t>()}, lane);
@@ -222,14 +222,14 @@ void play_receiver(Input& input) {
 void play_sender(Input& input) {
     Ends ends;
     auto rings = rings_of(ends.here);
-    LinkMemory tails = memory_of(ends.here, false);
-    std::byte* const page = tails.data();
+    LinkMemory slots = memory_of(ends.here, false);
+    std::byte* const page = slots.data();
     LinkMemory credits = memory_of(ends.here, false);
     const LinkMemory credited = memory_of(ends.peer, false);
     const LinkMemory source = memory_of(ends.peer, true);
     LinkEnd here{.ring_bytes = kRing,
                  .receives = static_cast<std::uint32_t>(kPairDepths.receives),
-                 .memory = {rings[0].range(), rings[1].range(), tails.range()},
+                 .memory = {rings[0].range(), rings[1].range(), slots.range()},
                  .lanes = ends.here.ends()};
     const std::vector<PeerRange> memory = here.memory;
     PeerWatch watch = ends.watch();
@@ -237,7 +237,7 @@ void play_sender(Input& input) {
                         .peer_name = "rank 1",
                         .lanes = std::move(ends.here),
                         .rings = std::move(rings),
-                        .tails = std::move(tails),
+                        .slots = std::move(slots),
                         .credits = std::move(credits),
                         .here = std::move(here),
                         .sender = credited.range(),
@@ -246,7 +246,8 @@ void play_sender(Input& input) {
         const auto step = input.next<std::uint8_t>();
         const auto channel = static_cast<pccl::ChannelId>(step >> 7);
         const std::size_t lane = step >> 6 & 1;
-        auto& tail = reinterpret_cast<TailPage*>(page)->tails[static_cast<std::size_t>(channel)];
+        LaneSlot& slot = reinterpret_cast<LaneSlot*>(page)[lane];
+        auto& tail = slot.tails[static_cast<std::size_t>(channel)];
         switch (step % 8) {
             case 0:
                 tail.begin = input.next<std::uint64_t>();
@@ -259,7 +260,7 @@ void play_sender(Input& input) {
                 break;
             }
             case 4:
-                fill_mailbox(input, page);
+                fill_mailbox(input, slot.mailbox.data());
                 break;
             case 5:  // an immediate alone
                 ends.write(source, memory.back(), {0, 0, input.next<std::uint32_t>()}, lane);

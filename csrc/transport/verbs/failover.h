@@ -9,7 +9,7 @@
 //      takes everything that has arrived, and answers which pieces of the list have.
 //   3. The sender sends the other pieces on other lanes.
 //
-// Both messages are RDMA writes into a mailbox in the page of the other end (link_pages.h), with an
+// Both messages are RDMA writes into a mailbox in memory of the other end (link_pages.h), with an
 // immediate, on one lane that works. If that lane fails, too, the sender repeats its request, with
 // a new sequence number, on another one: the receiver answers any number of times.
 //

@@ -13,7 +13,7 @@ namespace pccl::transport::verbs {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x56434350;  // "PCCV"
-constexpr std::uint16_t kVersion = 3;
+constexpr std::uint16_t kVersion = 4;
 constexpr std::size_t kLengthBytes = 4;
 constexpr std::size_t kLongestReason = 1 * kKiB;
 constexpr std::size_t kLongestMessage = LinkEnd::kLongest + kLongestReason;

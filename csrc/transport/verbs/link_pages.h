@@ -24,16 +24,27 @@ struct CreditPage {
     std::array<PageCounter, LinkEnd::kMostLanes> receives;  // receive requests posted again
 };
 
-/// Part of a stream that has arrived without an immediate: the sender writes it into the receiver's
-/// memory, behind the bytes, while the receiver has no receive request left. The beginning lies at
-/// the lower address and is written first or together with the end.
-struct TailPage {
+/// Bytes of a message of a failover (failover.h).
+inline constexpr std::size_t kMailboxBytes = 2016;
+
+/// What the sender writes into the receiver's memory over one lane, beside the bytes of streams.
+/// Each lane has a slot of its own: a write of a failed lane may arrive late, after others of the
+/// lane that has taken its place, and must not hide them.
+struct LaneSlot {
+    /// Part of a stream that has arrived without an immediate: the sender writes it, behind the
+    /// bytes, while the receiver has no receive request left. The beginning lies at the lower
+    /// address and is written first or together with the end.
     struct Tail {
         PageCounter begin;
         PageCounter end;
     };
     std::array<Tail, kChannels> tails;
+    std::array<std::byte, kMailboxBytes> mailbox;  // a FailoverRequest
 };
+static_assert(sizeof(LaneSlot) == 2048 && offsetof(LaneSlot, tails) == 0);
+[[nodiscard]] constexpr std::size_t bytes_of_slots(std::size_t lanes) {
+    return lanes * sizeof(LaneSlot);
+}
 
 /// Returns how many bytes a receiver consumes before it returns credit for them: half of a ring of
 /// the usual size, so that eight messages of 64 KiB take one credit; less of a smaller one.
@@ -49,13 +60,15 @@ struct TailPage {
 /// end the receiver's sleep, while the credit for the others is under way.
 inline constexpr std::uint32_t kSpareReceives = 16;
 
-/// Layout of the page of either end, which has kPageBytes: the counters that the peer writes; the
-/// peer's message (failover.h); this end's own message, as the source of its write.
+/// Layout of the credit page of either end, which has kPageBytes: the counters, and the receiver's
+/// FailoverAnswer, both of which the receiver writes into the sender's page; this end's own
+/// message, as the source of its write. No late write hides an answer, or the credit before it: the
+/// sender has put its queue pair of the failed lane into ERROR before it asks.
 inline constexpr std::size_t kPageBytes = 8192;
 inline constexpr std::size_t kMailbox = 1024;
 inline constexpr std::size_t kOutgoing = 4096;
-inline constexpr std::size_t kMailboxBytes = 3072;
-static_assert(sizeof(CreditPage) <= kMailbox && sizeof(TailPage) <= kMailbox);
+static_assert(sizeof(CreditPage) <= kMailbox && kMailbox + kMailboxBytes <= kOutgoing &&
+              kOutgoing + kMailboxBytes <= kPageBytes);
 
 /// Immediate of a write: channel and offset in its ring.
 [[nodiscard]] constexpr std::uint32_t immediate_of(ChannelId channel, std::uint64_t offset) {

@@ -68,7 +68,8 @@ Status VerbsRecvLink::refresh() {
         if (polled.is_ok() && received > 0) polled = lane.pair().post_receives(received);
         if (!polled.is_ok()) PCCL_TRY(lose_lane(i, polled));
     }
-    for (ChannelId channel = 0; channel < kChannels; ++channel) PCCL_TRY(take_tail(channel));
+    for (std::size_t i = 0; i < parts_.lanes.count(); ++i)
+        if (!is_closed_[i]) PCCL_TRY(take_tails(i));
     return return_credit();
 }
 
@@ -120,15 +121,13 @@ Status VerbsRecvLink::close_lane(std::size_t index) {
                                   if (offset_in(completion.immediate) < kLaneDown && taken.is_ok())
                                       taken = take_piece(completion);
                               });
-    for (ChannelId channel = 0; channel < kChannels && taken.is_ok(); ++channel)
-        taken = take_tail(channel);
-    return taken;
+    return taken.is_ok() ? take_tails(index) : taken;
 }
 
 Status VerbsRecvLink::answer_failover(std::size_t carrier) {
-    const std::byte* const mailbox = parts_.tails.data() + kMailbox;
+    const auto& mailbox = slot(carrier).mailbox;
     const auto request =
-        FailoverRequest::parse({reinterpret_cast<const char*>(mailbox), kMailboxBytes});
+        FailoverRequest::parse({reinterpret_cast<const char*>(mailbox.data()), mailbox.size()});
     if (!request.is_ok() || request->lane >= parts_.lanes.count())
         return malformed("a failover that cannot be");
     Lane& lost = parts_.lanes[request->lane];
@@ -171,10 +170,14 @@ Status VerbsRecvLink::post_write(Lane& lane, ibv_sge memory, std::uint64_t offse
     return lane.post(request);
 }
 
-Status VerbsRecvLink::take_tail(ChannelId channel) {
+Status VerbsRecvLink::take_tails(std::size_t lane) {
+    for (ChannelId channel = 0; channel < kChannels; ++channel)
+        PCCL_TRY(take_tail(channel, slot(lane).tails[static_cast<std::size_t>(channel)]));
+    return Status::ok();
+}
+
+Status VerbsRecvLink::take_tail(ChannelId channel, const LaneSlot::Tail& tail) {
     Stream& stream = streams_[static_cast<std::size_t>(channel)];
-    const auto& page = *reinterpret_cast<const TailPage*>(parts_.tails.data());
-    const TailPage::Tail& tail = page.tails[static_cast<std::size_t>(channel)];
     const std::uint64_t end = tail.end.load(std::memory_order_acquire);
     if (end <= stream.arrivals.end()) return Status::ok();
     const std::uint64_t begin = tail.begin.load(std::memory_order_acquire);

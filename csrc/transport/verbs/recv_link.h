@@ -26,7 +26,7 @@ struct RecvLinkParts {
     std::string peer_name;
     Lanes lanes;
     std::array<LinkMemory, kChannels> rings;
-    LinkMemory tails;    // a TailPage, which the sender writes
+    LinkMemory slots;    // a LaneSlot for each lane, which the sender writes
     LinkMemory credits;  // a CreditPage, of which the sender has a copy
     LinkEnd here;        // as the sender has it
     PeerRange sender;    // its CreditPage
@@ -71,7 +71,9 @@ class VerbsRecvLink final : public RecvLink {
     /// that the request came on.
     Status answer_failover(std::size_t carrier);
     Status post_write(Lane& lane, ibv_sge memory, std::uint64_t offset, std::uint32_t immediate);
-    Status take_tail(ChannelId channel);
+    /// Takes what has arrived without immediate on a lane.
+    Status take_tails(std::size_t lane);
+    Status take_tail(ChannelId channel, const LaneSlot::Tail& tail);
     /// Takes everything that has arrived on a lane, after which nothing more can.
     Status close_lane(std::size_t lane);
     /// Adds a part of a stream, which must be within the ring.
@@ -85,6 +87,9 @@ class VerbsRecvLink final : public RecvLink {
     Status settled(const Status& gone);
     Status fail(const Status& fault);
     Status malformed(std::string_view what) const;
+    [[nodiscard]] const LaneSlot& slot(std::size_t lane) const {
+        return reinterpret_cast<const LaneSlot*>(parts_.slots.data())[lane];
+    }
     [[nodiscard]] CreditPage& credits() const {
         return *reinterpret_cast<CreditPage*>(parts_.credits.data());
     }

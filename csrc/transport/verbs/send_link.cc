@@ -199,8 +199,9 @@ void VerbsSendLink::remember(std::size_t lane, const PostedPiece& piece) {
     watch_delivery();
 }
 
-/// Pieces without immediate adjoin: the receiver finds their beginning and their end in its tail
-/// page. Another beginning comes once the receiver has consumed the last end, and so has found it.
+/// Pieces without immediate adjoin: the receiver finds their beginning and their end in the slot of
+/// their lane. Another beginning comes once the receiver has consumed the last end, and so has
+/// found it.
 bool VerbsSendLink::is_in_tail(ChannelId channel) {
     const Stream& stream = streams_[static_cast<std::size_t>(channel)];
     return stream.tail_end > stream.consumed && read_credit(channel).is_ok() &&
@@ -219,7 +220,7 @@ Result<bool> VerbsSendLink::post_tail(ChannelId channel, std::size_t bytes) {
     const std::uint64_t offset = stream.published % ring_bytes();
     const LinkMemory& staging = parts_.staging[static_cast<std::size_t>(channel)];
     const PeerRange& ring = parts_.receiver.memory[static_cast<std::size_t>(channel)];
-    const PeerRange& tails = parts_.receiver.memory[kChannels];
+    const PeerRange& slots = parts_.receiver.memory[kChannels];
     const std::size_t key = lane.peer_device();
     ibv_sge piece{.addr = reinterpret_cast<std::uint64_t>(staging.data()) + offset,
                   .length = static_cast<std::uint32_t>(bytes),
@@ -235,8 +236,9 @@ Result<bool> VerbsSendLink::post_tail(ChannelId channel, std::size_t bytes) {
     requests[1].sg_list = &tail;
     requests[1].opcode = IBV_WR_RDMA_WRITE;
     requests[1].wr.rdma = {
-        .remote_addr = tails.address + sizeof(TailPage::Tail) * static_cast<std::size_t>(channel),
-        .rkey = tails.keys[key]};
+        .remote_addr = slots.address + bytes_of_slots(index) +
+                       sizeof(LaneSlot::Tail) * static_cast<std::size_t>(channel),
+        .rkey = slots.keys[key]};
     requests[1].send_flags = IBV_SEND_INLINE;
     if (has_receive(index, kSpareReceives)) {  // ends the receiver's sleep
         requests[1].opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
@@ -342,7 +344,7 @@ Status VerbsSendLink::send_request(LaneFailover& failover, std::size_t index) {
     std::byte* const source = parts_.credits.data() + kOutgoing;
     std::memcpy(source, text.data(), text.size());
     Lane& lane = parts_.lanes[index];
-    const PeerRange& page = parts_.receiver.memory[kChannels];
+    const PeerRange& slots = parts_.receiver.memory[kChannels];
     ibv_sge memory{.addr = reinterpret_cast<std::uint64_t>(source),
                    .length = static_cast<std::uint32_t>(text.size()),
                    .lkey = parts_.credits.local_key(lane.device())};
@@ -351,8 +353,10 @@ Status VerbsSendLink::send_request(LaneFailover& failover, std::size_t index) {
     request.num_sge = 1;
     request.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
     request.imm_data = htobe32(kMessageImmediate);
-    request.wr.rdma = {.remote_addr = page.address + kMailbox,
-                       .rkey = page.keys[lane.peer_device()]};
+    request.wr.rdma = {
+        .remote_addr = slots.address + bytes_of_slots(index) + offsetof(LaneSlot, mailbox),
+        .rkey = slots.keys[lane.peer_device()]};
+    if (memory.length <= lane.pair().inline_bytes()) request.send_flags |= IBV_SEND_INLINE;
     lane.prepare(request, true);
     ++immediates_[index];
     const Status posted = lane.post(request);

@@ -11,7 +11,7 @@
 // that. A link of one lane therefore requests one for every 32nd write only; several lanes use them
 // to share the load. Each write with immediate takes one receive request of
 // the receiver. While it has none left, the bytes go without immediate, followed by a write of the
-// end of the stream (TailPage): the sender never waits for the receiver's program.
+// end of the stream (LaneSlot): the sender never waits for the receiver's program.
 #pragma once
 
 #include <array>

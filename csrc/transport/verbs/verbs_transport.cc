@@ -50,8 +50,8 @@ Result<std::array<LinkMemory, kChannels>> make_rings(const Lanes& lanes, std::ui
     return rings;
 }
 
-Result<LinkMemory> make_page(const Lanes& lanes, Access access) {
-    PCCL_ASSIGN_OR_RETURN(auto mapping, Mapping::anonymous(kPageBytes));
+Result<LinkMemory> make_memory(const Lanes& lanes, std::size_t bytes, Access access) {
+    PCCL_ASSIGN_OR_RETURN(auto mapping, Mapping::anonymous(bytes));
     return LinkMemory::create(std::move(mapping), lanes.adapters(), access);
 }
 
@@ -72,7 +72,7 @@ Status check_receiver(const LinkEnd& end, std::uint32_t wanted) {
     const bool has_all = end.memory.size() == kChannels + 1 && end.ring_bytes <= wanted &&
                          end.memory[0].bytes >= 2 * std::uint64_t{end.ring_bytes} &&
                          end.memory[1].bytes >= 2 * std::uint64_t{end.ring_bytes} &&
-                         end.memory[2].bytes >= kPageBytes;
+                         end.memory[2].bytes >= bytes_of_slots(end.lanes.size());
     if (has_all) return Status::ok();
     return Status::invalid_argument("the receiver of an RDMA link describes no rings");
 }
@@ -99,7 +99,7 @@ struct VerbsTransport::IncomingLink {
 
     Lanes lanes;
     std::array<LinkMemory, kChannels> rings;
-    LinkMemory tails;
+    LinkMemory slots;
     LinkMemory credits;
     LinkEnd here;
     PeerRange sender;
@@ -199,7 +199,7 @@ class VerbsTransport::VerbsPendingConnect final : public PendingConnect {
         PCCL_ASSIGN_OR_RETURN(Lanes lanes,
                               make_lanes(transport_.ports_, transport_.options_.queue_pairs));
         lanes_ = std::move(lanes);
-        PCCL_ASSIGN_OR_RETURN(credits_, make_page(*lanes_, Access::kPeerWrite));
+        PCCL_ASSIGN_OR_RETURN(credits_, make_memory(*lanes_, kPageBytes, Access::kPeerWrite));
         const Status sent =
             send_message(socket_->fd(), LinkEnd{.ring_bytes = ring_bytes(request_.group_size),
                                                 .receives = kReceives,
@@ -347,12 +347,13 @@ Result<std::unique_ptr<VerbsTransport::IncomingLink>> VerbsTransport::answer(
     const std::uint32_t bytes =
         std::min(sender.ring_bytes, ring_bytes(expected.request().group_size));
     PCCL_ASSIGN_OR_RETURN(link->rings, make_rings(link->lanes, bytes, Access::kPeerWrite));
-    PCCL_ASSIGN_OR_RETURN(link->tails, make_page(link->lanes, Access::kPeerWrite));
-    PCCL_ASSIGN_OR_RETURN(link->credits, make_page(link->lanes, Access::kLocal));
+    PCCL_ASSIGN_OR_RETURN(link->slots, make_memory(link->lanes, bytes_of_slots(link->lanes.count()),
+                                                   Access::kPeerWrite));
+    PCCL_ASSIGN_OR_RETURN(link->credits, make_memory(link->lanes, kPageBytes, Access::kLocal));
     link->here = {.ring_bytes = bytes,
                   .receives = kReceives,
                   .way = agreed,
-                  .memory = {link->rings[0].range(), link->rings[1].range(), link->tails.range()},
+                  .memory = {link->rings[0].range(), link->rings[1].range(), link->slots.range()},
                   .lanes = link->lanes.ends()};
     link->connector->describe(link->here.lanes);
     link->sender = sender.memory.front();
@@ -378,7 +379,7 @@ Status VerbsTransport::hand_over(Expected& expected, LinkReceiver& receiver) {
                                                                .peer_name = std::move(name),
                                                                .lanes = std::move(link.lanes),
                                                                .rings = std::move(link.rings),
-                                                               .tails = std::move(link.tails),
+                                                               .slots = std::move(link.slots),
                                                                .credits = std::move(link.credits),
                                                                .here = std::move(link.here),
                                                                .sender = std::move(link.sender),

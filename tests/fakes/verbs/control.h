@@ -83,10 +83,13 @@ enum fake_verbs_effect {
     FAKE_VERBS_HOLD_FOR, /* holds it until `operations` requests of `other_qp` were delivered since
                           */
     FAKE_VERBS_STALL,    /* holds it until the rule is removed */
-    FAKE_VERBS_HOLD_ANSWER, /* delivers it, and holds its completion until the rule is removed */
-    FAKE_VERBS_LOSE_ANSWERS /* delivers it and those behind it on its QP, until one would fail, and
-                               `operations` at most (0: all); the requester gets RETRY_EXC_ERR for
-                               the first one, and flushes the others */
+    FAKE_VERBS_HOLD_ANSWER,  /* delivers it, and holds its completion until the rule is removed */
+    FAKE_VERBS_LOSE_ANSWERS, /* delivers it and those behind it on its QP, until one would fail, and
+                                `operations` at most (0: all); the requester gets RETRY_EXC_ERR for
+                                the first one, and flushes the others */
+    FAKE_VERBS_OUTLIVE /* holds it until the rule is removed; if its QP fails before, it and those
+                          behind it arrive then all the same, as packets under way do, unless the
+                          responder's QP has failed, too */
 };
 
 /* Zero fields apply to all. A request that a rule holds, holds those after it on its QP, too. */

@@ -7,6 +7,7 @@
 #include "tests/fakes/verbs/execute.h"
 #include "tests/fakes/verbs/fabric.h"
 #include "tests/fakes/verbs/queues.h"
+#include "tests/fakes/verbs/rules.h"
 #include "tests/fakes/verbs/wake.h"
 
 namespace pccl::fake_verbs {
@@ -199,6 +200,7 @@ void fail_qp(Index index) {
     Fabric& all = fabric();
     SharedQp& qp = all.qps[index];
     if (qp.state == IBV_QPS_ERR || qp.state == IBV_QPS_RESET) return;
+    keep_late(qp);
     qp.state = IBV_QPS_ERR;
     stop_waiting(index);
     flush(index);

@@ -346,4 +346,13 @@ Outcome execute(Index index) {
     return deliver_by(qp, *rule);
 }
 
+void deliver_late(Index index) {
+    SharedQp& qp = fabric().qps[index];
+    if (!qp.used || is_late_held(qp)) return;
+    while (qp.late_next < qp.late_end) {
+        if (is_delivered(deliver_at(qp, qp.late_next++, false))) continue;
+        qp.late_next = qp.late_end;
+    }
+}
+
 }  // namespace pccl::fake_verbs

@@ -21,4 +21,7 @@ struct Outcome {
 /// Tries the first request of a send queue. The caller holds the lock.
 Outcome execute(Index qp);
 
+/// Delivers the requests of a failed QP that were under way, once no rule holds them.
+void deliver_late(Index qp);
+
 }  // namespace pccl::fake_verbs

@@ -191,6 +191,8 @@ struct SharedQp {
     uint32_t rule_generation;
     uint64_t held_until;   // in ns
     uint64_t answer_held;  // the position of a delivered request whose answer is held, plus one
+    uint64_t late_next;    // positions of a failed QP's requests that are under way
+    uint64_t late_end;     // likewise, one past the last
     uint64_t held_count;   // what must have been delivered, in the fabric or on the rule's QP
     uint64_t delivered;    // requests
     bool established;      // IBV_EVENT_COMM_EST was given

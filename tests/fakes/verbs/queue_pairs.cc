@@ -66,6 +66,7 @@ void fill(SharedQp& shared, Index index, const ibv_qp_init_attr_ex& wanted, cons
     shared.attr = {};
     shared.sq_head = shared.sq_next = shared.sq_tail = 0;
     shared.wait = Wait::kNo;
+    shared.late_next = shared.late_end = 0;
     shared.ruled_for = shared.answer_held = shared.delivered = 0;
     shared.established = false;
     shared.iwarp = fabric().ports[fabric().contexts[shared.context].port].iwarp;

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "tests/fakes/verbs/engine.h"
+#include "tests/fakes/verbs/execute.h"
 #include "tests/fakes/verbs/fabric.h"
 #include "tests/fakes/verbs/queues.h"
 
@@ -44,6 +45,13 @@ void hold(SharedQp& qp, const SharedRule& entry) {
     qp.held_count = delivered_elsewhere(rule) + rule.operations;
 }
 
+// The rule that was found for a request; null once it is removed.
+const fake_verbs_rule* rule_of(const SharedQp& qp) {
+    if (qp.rule == kNone) return nullptr;
+    const SharedRule& entry = fabric().rules[qp.rule];
+    return entry.used && entry.generation == qp.rule_generation ? &entry.rule : nullptr;
+}
+
 }  // namespace
 
 const fake_verbs_rule* find_rule(SharedQp& qp) {
@@ -63,14 +71,22 @@ const fake_verbs_rule* find_rule(SharedQp& qp) {
             hold(qp, entry);
         }
     }
-    if (qp.rule == kNone) return nullptr;
-    const SharedRule& entry = rules[qp.rule];
-    return entry.used && entry.generation == qp.rule_generation ? &entry.rule : nullptr;
+    return rule_of(qp);
 }
+
+void keep_late(SharedQp& qp) {
+    const fake_verbs_rule* const rule = qp.wait == Wait::kHeld ? rule_of(qp) : nullptr;
+    if (rule == nullptr || rule->effect != FAKE_VERBS_OUTLIVE) return;
+    qp.late_next = qp.sq_next;
+    qp.late_end = qp.sq_head;
+}
+
+bool is_late_held(const SharedQp& qp) { return rule_of(qp) != nullptr; }
 
 bool is_held(const SharedQp& qp, const fake_verbs_rule& rule, uint64_t now) {
     switch (rule.effect) {
         case FAKE_VERBS_STALL:
+        case FAKE_VERBS_OUTLIVE:
             return true;
         case FAKE_VERBS_DELAY:
         case FAKE_VERBS_HOLD_FOR:
@@ -108,6 +124,7 @@ int fake_verbs_remove_rule(int number) {
     for (Index i = 0; i < kMaxRules; ++i) {
         if (number == 0 || static_cast<int>(i) + 1 == number) rules[i].used = false;
     }
+    for (Index i = 0; i < fabric().qps_end; ++i) deliver_late(i);
     advance_waiting();
     return 0;
 }

@@ -11,6 +11,12 @@ namespace pccl::fake_verbs {
 /// up once.
 const fake_verbs_rule* find_rule(SharedQp& qp);
 
+/// Keeps the requests of a QP that fails, if a rule lets them arrive later.
+void keep_late(SharedQp& qp);
+
+/// Whether a rule still holds kept requests.
+bool is_late_held(const SharedQp& qp);
+
 /// Whether a rule still holds the first request.
 bool is_held(const SharedQp& qp, const fake_verbs_rule& rule, uint64_t now);
 

@@ -176,6 +176,7 @@ void reset_qp(Index index) {
     qp.port = kNone;
     qp.ruled_for = 0;
     qp.answer_held = 0;
+    qp.late_next = qp.late_end = 0;
     qp.established = false;
     qp.state = IBV_QPS_RESET;
 }
