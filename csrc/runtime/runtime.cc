@@ -43,6 +43,15 @@ Result<transport::TransportFlags> configured_transports() {
     return flags;
 }
 
+/// Returns what follows "no transport leads there" where the ends offer different ones.
+std::string nothing_in_common(transport::TransportFlags here, transport::TransportFlags there) {
+    const auto listed = [](transport::TransportFlags flags) {
+        return flags.is_empty() ? std::string("none") : flags.to_string();
+    };
+    return concat("; this process offers ", listed(here), ", the peer offers ", listed(there),
+                  ": name a common one in transports= or PCCL_TRANSPORTS on both sides");
+}
+
 }  // namespace
 
 Result<std::shared_ptr<Runtime>> Runtime::create(const NetworkOptions& options) {
@@ -115,13 +124,19 @@ transport::Transport* Runtime::find(transport::TransportKind kind) const {
 Result<Runtime::TransportRoute> Runtime::route_to(const transport::PeerAddress& peer,
                                                   transport::TransportFlags allowed) const {
     std::string reasons;
+    transport::TransportFlags here;
+    transport::TransportFlags there;
+    for (const auto& [kind, addresses] : peer.links) there = there | kind;
     for (const auto& transport : transports()) {
         const auto kind = transport->kind();
-        if (!allowed.has(kind) || !peer.links.contains(kind)) continue;
+        if (!allowed.has(kind)) continue;
+        here = here | kind;
+        if (!there.has(kind)) continue;
         const Status reach = transport->reaches(peer);
         if (reach.is_ok()) return TransportRoute{transport.get(), std::move(reasons)};
         reasons += concat("; not over ", to_string(transport->kind()), ": ", reach.message());
     }
+    if ((here & there).is_empty()) reasons += nothing_in_common(here, there);
     return Status::unavailable(reasons);
 }
 

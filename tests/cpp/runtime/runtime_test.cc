@@ -53,6 +53,22 @@ TEST_F(ArrivalsTest, WhatNobodyHereServesIsShutOut) {
     EXPECT_TRUE(is_shut_out(requesting(Service::kLink, TransportKind::kVerbs)));
 }
 
+TEST(RouteTest, EndsWithoutACommonTransportAreToldWhatEachOffers) {
+    const auto runtime = Runtime::create(TransportKind::kTcp).value();
+    bootstrap::Endpoint peer;
+    peer.rank = 1;
+    peer.address.links = {{TransportKind::kShm, {"a"}}, {TransportKind::kVerbs, {"b"}}};
+    const Status error = runtime->route_to(peer, TransportKind::kTcp).status();
+    EXPECT_EQ(error.code(), StatusCode::kUnavailable);
+    EXPECT_EQ(error.peer(), 1);
+    EXPECT_EQ(error.message(),
+              "no transport to rank 1; this process offers tcp, the peer offers shm,verbs: name a "
+              "common one in transports= or PCCL_TRANSPORTS on both sides");
+    const Status excluded = runtime->route_to(peer, TransportKind::kShm).status();
+    EXPECT_NE(excluded.message().find("this process offers none, the peer"), std::string::npos)
+        << excluded.message();
+}
+
 TEST_F(ArrivalsTest, ItsEndpointsDoorAnswersQuestionsAfterwards) {
     EXPECT_TRUE(is_shut_out(requesting(Service::kRegion, TransportKind::kTcp)));
     const auto other = Runtime::create(TransportKind::kTcp).value();
