@@ -30,6 +30,7 @@ help:
 	@echo "make bench          pccl against gloo through torch, 1 KB to 64 MB"
 	@echo "make bench-all      every benchmark; see benchmarks/README.md"
 	@echo "make asan, tsan     C++ tests, and ranks in Python, under the sanitizers"
+	@echo "make sanitize-verbs the suites of RDMA alone, under the sanitizers (ONLY=\"tsan contract\")"
 	@echo "make faults         every fault on every transport in every operation (FAULTS=--help)"
 	@echo "make chaos          10,000 seeded runs of all schedules on links that fail (RUNS, SEED)"
 	@echo "make fuzz           every parser of outside bytes, FUZZ_SECONDS each"
@@ -150,6 +151,10 @@ mutants: dev
 .PHONY: topology-table
 topology-table: dev
 	build/dev/topology_table
+
+.PHONY: sanitize-verbs
+sanitize-verbs: venv
+	JOBS=$(JOBS) tools/sanitize_verbs.sh $(ONLY)
 
 .PHONY: asan tsan
 asan tsan: venv
