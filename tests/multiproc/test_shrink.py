@@ -21,6 +21,7 @@ import torch
 import torch.distributed as dist
 
 from faults import network
+from support import fake_verbs
 from support.launch import die_with_parent, new_store, not_on_gloo, run_ranks
 from support.stopped import await_stopped
 
@@ -123,9 +124,10 @@ def test_a_late_rank_is_waited_for(transports: str) -> None:
     assert found == {0: 3.0, 1: 3.0, 2: 3.0}
 
 
-@pytest.mark.parametrize("transports", ["", "tcp"])
-def test_one_that_dies_while_it_shrinks_is_left_out_by_all(transports: str) -> None:
-    found = results_of(dies_while_it_shrinks, 4, PCCL_TRANSPORTS=transports)
+@pytest.mark.parametrize("transports", ["", "tcp", "verbs"])
+def test_one_that_dies_while_it_shrinks_is_left_out_by_all(tmp_path: Path, transports: str) -> None:
+    environment = fake_verbs.ranks_over(transports, tmp_path)
+    found = results_of(dies_while_it_shrinks, 4, **environment)
     assert found == {0: 2.0, 2: 2.0}
 
 

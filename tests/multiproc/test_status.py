@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from support import fake_verbs
 from support.stopped import await_stopped
 
 if TYPE_CHECKING:
@@ -170,12 +171,18 @@ def test_a_process_whose_python_hangs_is_found(tmp_path: Path) -> None:
     assert [row[4:6] for row in rows] == [["all_reduce", "#2"]] * 2 + [["nothing", "since"]]
 
 
-def test_a_rank_leads_to_the_others(tmp_path: Path) -> None:
-    with job(NUMPY_JOB, "pccl", "run", "-n", "2", folder=tmp_path) as launcher:
-        answer = queried_until(all_but_wait_for(1, size=2), launcher)
+@pytest.mark.parametrize("transports", ["shm", "verbs"])
+def test_a_rank_leads_to_the_others(tmp_path: Path, transports: str) -> None:
+    environment = fake_verbs.ranks_over(transports, tmp_path / "fabric")
+    # Without shared memory, a job answers those alone that have its secret.
+    secret = {"PCCL_SECRET_FILE": secret_in(tmp_path)} if transports == "verbs" else {}
+    with job(
+        NUMPY_JOB, "pccl", "run", "-n", "2", folder=tmp_path, **environment, **secret
+    ) as launcher:
+        answer = queried_until(all_but_wait_for(1, size=2), launcher, **secret)
         for process in answer["processes"]:
-            queried_until(all_but_wait_for(1, size=2), process["pid"])
-            queried_until(all_but_wait_for(1, size=2), process["door"])
+            queried_until(all_but_wait_for(1, size=2), process["pid"], **secret)
+            queried_until(all_but_wait_for(1, size=2), process["door"], **secret)
 
 
 def test_no_group_and_no_rank_of_a_large_job_is_left_out(tmp_path: Path) -> None:

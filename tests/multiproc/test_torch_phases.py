@@ -9,12 +9,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 import pccl
+from support import fake_verbs
 from support.launch import new_store, not_on_gloo, run_ranks
 
 pytestmark = not_on_gloo("has no phases")
@@ -61,20 +63,20 @@ def switch_between_collectives(rank: int, world_size: int) -> list[Any]:
     return [x[0].item(), y[0].item(), refused, z.tolist(), ways]
 
 
-def test_process_groups_follow_phases() -> None:
-    for transports in ("shm,tcp", "tcp"):
-        results = run_ranks(
-            switch_between_collectives,
-            RANKS,
-            backend=None,
-            environment={"PCCL_TRANSPORTS": transports},
-        )
-        for rank, (x, y, refused, z, ways) in enumerate(results):
-            assert x == 6.0
-            assert y == [2.0, 4.0][rank % 2]
-            assert "phase pairs of the network takes group" in refused
-            assert z == [4.0] * 3
-            assert ways == {"links"}
+@pytest.mark.parametrize("transports", ["shm,tcp", "tcp", "verbs"])
+def test_process_groups_follow_phases(tmp_path: Path, transports: str) -> None:
+    results = run_ranks(
+        switch_between_collectives,
+        RANKS,
+        backend=None,
+        environment=fake_verbs.ranks_over(transports, tmp_path),
+    )
+    for rank, (x, y, refused, z, ways) in enumerate(results):
+        assert x == 6.0
+        assert y == [2.0, 4.0][rank % 2]
+        assert "phase pairs of the network takes group" in refused
+        assert z == [4.0] * 3
+        assert ways == {"links"}
 
 
 def losses(rank: int, switches: bool) -> list[float]:

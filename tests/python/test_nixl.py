@@ -15,6 +15,7 @@ import pytest
 
 import pccl
 from pccl.cli import nixl
+from support import fake_verbs
 
 AGENTS = Path(__file__).parents[1] / "nixl" / "agents.py"
 PLUGIN = Path(pccl.__file__).parent / nixl.PLUGIN
@@ -62,6 +63,13 @@ def test_agents_do_over_sessions_what_they_do_over_ucx(path: str, scenario: str)
     lines = theirs.stdout.splitlines()
     assert lines, theirs.stderr[-3000:]
     assert lines[-1] == "ok", f"{theirs.stdout[-1000:]} {theirs.stderr[-3000:]}"
+
+
+def test_agents_use_rdma_where_nothing_else_is_permitted(path: str, tmp_path: Path) -> None:
+    environment = fake_verbs.ranks_over("verbs", tmp_path)
+    scenarios = "read,write,notifications"
+    done = run(sys.executable, AGENTS, "PCCL", scenarios, PYTHONPATH=path, **environment)
+    assert done.returncode == 0, f"{done.stdout[-1000:]} {done.stderr[-3000:]}"
 
 
 def test_the_plugin_is_copied_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,3 +59,11 @@ def environment(fabric: Path, **settings: str) -> Mapping[str, str]:
         "FAKE_VERBS_FABRIC": str(fabric),
         **settings,
     }
+
+
+def ranks_over(transports: str, fabric: Path) -> dict[str, str]:
+    """Return variables of ranks that use these transports alone; "verbs" is the fake."""
+    if transports != "verbs":
+        return {"PCCL_TRANSPORTS": transports}
+    devices = {"FAKE_VERBS_DEVICES": "mlx5_0,mlx5_1"}
+    return {**environment(fabric, **devices), "PCCL_TRANSPORTS": transports}
