@@ -111,8 +111,8 @@ class Machine:
             ),
             *("-smp", str(options.cpus), "-m", str(options.memory)),
             *("-kernel", str(MADE / "vmlinux"), "-initrd", str(MADE / "initrd.gz")),
-            # The kernel sometimes measures the frequency of an emulated TSC wrongly, by 1.8 times. On
-            # a busy host, it counts too few interrupts of the timer, and stops.
+            # The kernel sometimes measures the frequency of an emulated TSC wrongly, by 1.8 times.
+            # On a busy host, it counts too few interrupts of the timer, and stops.
             *("-append", f"{KERNEL_OPTIONS} tsc_early_khz={tsc_khz()}"),
             *("-chardev", f"file,id=tty,path={console}", "-serial", "chardev:tty"),
             # The command's output has a way of its own, where the kernel writes nothing.

@@ -63,7 +63,7 @@ inline constexpr std::uint32_t kSpareReceives = 16;
 /// Layout of the credit page of either end, which has kPageBytes: the counters, and the receiver's
 /// FailoverAnswer, both of which the receiver writes into the sender's page; this end's own
 /// message, as the source of its write. No late write hides an answer, or the credit before it: the
-/// sender has put its queue pair of the failed lane into ERROR before it asks.
+/// sender has put its queue pair of the failed lane into ERROR before it requests one.
 inline constexpr std::size_t kPageBytes = 8192;
 inline constexpr std::size_t kMailbox = 1024;
 inline constexpr std::size_t kOutgoing = 4096;
