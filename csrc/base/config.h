@@ -38,7 +38,7 @@ struct Config {
     int tcp_sockets = 2;      // PCCL_TCP_SOCKETS: data sockets a direction and peer, 1 to 16
     std::optional<int> copy_threads{};  // PCCL_COPY_THREADS: maximum helpers of copies and
                                         // reductions in host memory, 0 to 31; empty = measured
-    std::optional<int> tcp_threads{};   // PCCL_TCP_THREADS: maximum helpers of collectives over
+    std::optional<int> tcp_threads{};   // PCCL_TCP_THREADS: maximum helpers of transfers over
                                         // links, 0 to 31; empty = measured
     std::size_t shm_ring_bytes = 0;     // PCCL_SHM_RING_BYTES: 0 = derived from the number of ranks
     std::chrono::milliseconds connect_timeout{30'000};  // PCCL_CONNECT_TIMEOUT_MS

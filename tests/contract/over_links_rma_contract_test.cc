@@ -23,6 +23,23 @@ RmaCandidate over_short_loopback() {
     return candidate;
 }
 
+/// With lanes for large posts, and helper threads on each end.
+RmaCandidate with_lanes(std::string name, std::size_t lanes, int helpers,
+                        const RmaCandidate& alone) {
+    RmaCandidate candidate = alone;
+    candidate.name = std::move(name);
+    candidate.lanes = lanes;
+    candidate.helpers = helpers;
+    return candidate;
+}
+
+#ifdef __SANITIZE_THREAD__
+constexpr int kHelpersOfChild =
+    0;  // ThreadSanitizer lets no child of a process with threads start any
+#else
+constexpr int kHelpersOfChild = 2;
+#endif
+
 /// Memory of the initiator and of the target is on these GPUs; -1: of the host.
 RmaCandidate on(std::string name, std::array<int, 2> gpus, const RmaCandidate& host) {
     RmaCandidate candidate = host;
@@ -35,6 +52,14 @@ RmaCandidate on(std::string name, std::array<int, 2> gpus, const RmaCandidate& h
 const RmaCandidate kShm = over("shm", [] { return MemberMaker(&fakes::shm_member); });
 const RmaCandidate kTcp = over("tcp", [] { return MemberMaker(&tcp_member); });
 INSTANTIATE_TEST_SUITE_P(OverLinks, RmaContract, testing::Values(kShm, kTcp, over_short_loopback()),
+                         rma_candidate_name);
+INSTANTIATE_TEST_SUITE_P(
+    OverLanes, RmaContract,
+    testing::Values(with_lanes("tcp_lanes", 3, 2, kTcp), with_lanes("tcp_lanes_alone", 4, 0, kTcp),
+                    with_lanes("loopback_lanes_short", 2, 1, over_short_loopback())),
+    rma_candidate_name);
+INSTANTIATE_TEST_SUITE_P(OverLanes, RmaProcesses,
+                         testing::Values(with_lanes("tcp_lanes", 3, kHelpersOfChild, kTcp)),
                          rma_candidate_name);
 INSTANTIATE_TEST_SUITE_P(GpusOverLinks, RmaContract,
                          testing::Values(on("gpus", {0, 1}, kTcp), on("to_a_gpu", {-1, 1}, kTcp),

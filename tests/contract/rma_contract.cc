@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "csrc/transport/memory_descriptor.h"
+#include "csrc/transport/rma/bundle.h"
+#include "csrc/transport/rma/over_links.h"
 #include "tests/fakes/connect.h"
 #include "tests/fakes/deadlines.h"
 #include "tests/fakes/loopback/loopback_fabric.h"
@@ -73,7 +75,9 @@ RmaEnd::RmaEnd(const MemberMaker& make, const RmaCandidate& candidate, Rank self
     : process(std::make_unique<Process>(make)),
       rma(candidate.one_sided ? candidate.one_sided() : require(process->transport().one_sided())),
       in_files(candidate.in_files),
-      gpu(candidate.gpus.at(static_cast<std::size_t>(self))) {
+      gpu(candidate.gpus.at(static_cast<std::size_t>(self))),
+      lanes(candidate.lanes),
+      helpers(candidate.helpers) {
     process->join_group(RmaGroup::kId, RmaGroup::kSecret);
     process->start_accepting();
 }
@@ -88,13 +92,27 @@ Registered RmaEnd::memory(std::size_t bytes, std::byte value) const {
 }
 
 void RmaGroup::connect(RmaEnd& end, Rank self, const PeerAddress& peer) {
-    const LinkRequest request{
-        .group = kId, .source = self, .destination = 1 - self, .channel = 0, .group_size = 2};
-    RmaStreams streams;
-    streams.out = require(
-        fakes::connect(end.process->transport(), peer, request, kSecret, fakes::test_deadline()));
-    streams.in = end.process->wait_for_link(1 - self);
-    end.link = require(end.rma->connect(std::move(streams)));
+    const auto open = [&](ChannelId channel) {
+        const LinkRequest request{.group = kId,
+                                  .source = self,
+                                  .destination = 1 - self,
+                                  .channel = channel,
+                                  .group_size = 2};
+        RmaStreams streams;
+        streams.out = require(fakes::connect(end.process->transport(), peer, request, kSecret,
+                                             fakes::test_deadline()));
+        streams.in = end.process->wait_for_link(1 - self, channel);
+        return streams;
+    };
+    if (end.lanes == 0) {
+        end.link = require(end.rma->connect(open(0)));
+        return;
+    }
+    auto& over_links = dynamic_cast<RmaOverLinks&>(*end.rma);
+    auto bundle = over_links.connect_bundle(open(0), {.most = end.helpers});
+    for (std::size_t lane = 0; lane < end.lanes; ++lane)
+        bundle->add_lane(lane, open(static_cast<ChannelId>(lane) + 1));
+    end.link = std::move(bundle);
 }
 
 void RmaContract::TearDown() { sys::cuda::let_stand_in(nullptr); }

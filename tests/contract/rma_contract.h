@@ -38,6 +38,9 @@ struct RmaCandidate {
     std::array<int, 2> gpus{-1, -1};
     /// Bytes whose copy takes a while.
     std::size_t much = 6 * kMiB;
+    /// Lanes of a bundle, and helper threads of each end; none: there is no bundle.
+    std::size_t lanes = 0;
+    int helpers = 0;
 
     friend std::ostream& operator<<(std::ostream& out, const RmaCandidate& candidate) {
         return out << candidate.name;
@@ -81,6 +84,8 @@ struct RmaEnd {
     std::shared_ptr<RmaTransport> rma;
     bool in_files;
     int gpu;
+    std::size_t lanes;
+    int helpers;
     std::unique_ptr<RmaLink> link;
 };
 

@@ -22,8 +22,21 @@ inline constexpr std::size_t kRmaListed = 16'384;
 /// Bytes of a request for several blocks, which cannot be cancelled. Blocks may overlap, so that
 /// the size of a memory does not bound the bytes of a request.
 inline constexpr std::uint64_t kRmaTogether = 4 * kMiB;
+/// Limit of the lanes of a bundle (bundle.h): each has two links, with sockets of their own.
+inline constexpr std::size_t kMostRmaLanes = 4;
 
-enum class RmaFrameKind : std::uint8_t { kWrite, kRead, kNotification, kDone, kData, kTaken };
+/// Value of RmaFrame::failed of a notification that no failure drops.
+inline constexpr std::uint64_t kRmaUnconditional = ~std::uint64_t{0};
+
+enum class RmaFrameKind : std::uint8_t {
+    kWrite,
+    kRead,
+    kNotification,
+    kDone,
+    kData,
+    kTaken,
+    kOnLane,
+};
 
 enum class RmaOutcome : std::uint8_t { kOk, kEnded, kOutOfBounds };
 
@@ -38,14 +51,15 @@ struct RmaFrame {
     RmaOutcome outcome;  // kDone
     RmaLayout layout;    // kWrite, kRead
     std::uint8_t reserved;
-    std::uint64_t number;  // requests count from 0; answers repeat their request's number
+    std::uint64_t number;  // requests count from 0; answers repeat their request's number; kOnLane:
+                           // requests that were put on a lane so far
     std::uint64_t bytes;   // of the payload, or requested
     std::uint64_t id;      // kWrite, kRead
     std::uint64_t nonce;
-    std::uint64_t count;   // number of blocks
+    std::uint64_t count;   // number of blocks; kOnLane: the lane
     std::uint64_t offset;  // of a run: its start
     std::uint64_t stride;  // of a run: from the start of a block to that of the next
-    std::uint64_t failed;  // kNotification: requests that it is conditional on
+    std::uint64_t failed;  // kNotification: known failures of earlier requests; or unconditional
 };
 static_assert(sizeof(RmaFrame) == 72 && std::is_trivially_copyable_v<RmaFrame>);
 

@@ -128,29 +128,45 @@ void RmaInitiator::add_request(RequestedPieces requested, RmaPost& post) {
     }
 }
 
-Result<bool> RmaInitiator::notify(std::span<const std::byte> notification) {
+Result<bool> RmaInitiator::notify(std::span<const std::byte> notification,
+                                  std::uint64_t failures_known) {
     PCCL_TRY(check_rma_notification(notification));
     if (notifications_sent_ == kMostRmaNotifications) return false;
     ++notifications_sent_;
     RmaFrame head = frame_of(RmaFrameKind::kNotification, 0);
     head.bytes = notification.size();
-    head.failed = posts_.reported();
+    head.failed = failures_known;
     outbox_.add_copy(head, notification);
     return true;
 }
 
 Result<bool> RmaInitiator::land_reads() {
     bool landed = false;
-    for (; !landing_.empty(); landing_.pop_front()) {
+    while (!landing_.empty()) {
         const RmaPendingRequest& first = landing_.front();
         if (first.has_to_land()) {
             PCCL_ASSIGN_OR_RETURN(const bool is_there, first.receiver->has_landed());
             if (!is_there) break;
         }
         posts_.finish(*first.post, status_of(first.outcome));
+        landing_.pop_front();
+        note_end();
         landed = true;
     }
     return landed;
+}
+
+void RmaInitiator::note_end() {
+    const std::uint64_t over = next_number_ - requests_.size() - landing_.size();
+    for (; !marks_.empty() && marks_.front() <= over; marks_.pop_front())
+        failures_at_marks_.push_back(posts_.failed());
+}
+
+std::optional<std::uint64_t> RmaInitiator::take_failures_at_mark() {
+    if (failures_at_marks_.empty()) return std::nullopt;
+    const std::uint64_t failures = failures_at_marks_.front();
+    failures_at_marks_.pop_front();
+    return failures;
 }
 
 Status RmaInitiator::begin_data(const RmaFrame& head) {
@@ -176,6 +192,7 @@ Status RmaInitiator::end_request(const RmaFrame& head) {
         landing_.push_back(std::move(request));
     else
         posts_.finish(*request.post, status_of(request.outcome));
+    note_end();
     return Status::ok();
 }
 

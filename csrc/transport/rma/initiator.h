@@ -46,8 +46,24 @@ class RmaInitiator {
     Result<std::size_t> post(RmaOp op, std::span<const RmaPiece> pieces, std::uint64_t ticket);
     /// Posts a run as one request; returns nullopt for a run that does not go in one.
     std::optional<std::size_t> post_run(RmaOp op, const RmaRun& run, std::uint64_t ticket);
-    Result<bool> notify(std::span<const std::byte> notification);
+    /// Sends a notification, unless a request before it fails: of these, `failures_known` failures
+    /// are known. It is never dropped with kRmaUnconditional.
+    Result<bool> notify(std::span<const std::byte> notification, std::uint64_t failures_known);
 
+    /// Returns the failures that take_completions() has reported.
+    [[nodiscard]] std::uint64_t failures_reported() const { return posts_.reported(); }
+    /// Implements the functions of RmaStreamLink of these names.
+    void mark_requests() {
+        marks_.push_back(next_number_);
+        note_end();
+    }
+    std::optional<std::uint64_t> take_failures_at_mark();
+    /// Returns the number of requests so far.
+    [[nodiscard]] std::uint64_t requests_made() const { return next_number_; }
+    /// Returns the bytes of the requests that are not answered.
+    [[nodiscard]] std::uint64_t bytes_requested() const { return bytes_requested_; }
+    /// Returns whether all requests are complete.
+    [[nodiscard]] bool is_idle() const { return requests_.empty() && landing_.empty(); }
     /// Returns completions as RmaLink::poll() does.
     std::size_t take_completions(std::span<RmaCompletion> into) {
         return posts_.take_completions(into);
@@ -85,6 +101,8 @@ class RmaInitiator {
     };
 
     [[nodiscard]] bool has_room() const;
+    /// Counts the failures at the marks below which all requests are over.
+    void note_end();
     void add_request(RequestedPieces requested, RmaPost& post);
 
     RmaOutbox& outbox_;
@@ -93,9 +111,11 @@ class RmaInitiator {
     std::deque<RmaPendingRequest> requests_;
     std::deque<RmaPendingRequest> landing_;  // answered, but after reads in flight to a GPU
     std::uint64_t next_number_ = 0;
-    std::uint64_t bytes_requested_ = 0;   // of requests_
-    std::size_t blocks_listed_ = 0;       // in requests_
-    std::size_t notifications_sent_ = 0;  // and not acknowledged
+    std::deque<std::uint64_t> marks_;              // requests before each
+    std::deque<std::uint64_t> failures_at_marks_;  // of the marks before marks_
+    std::uint64_t bytes_requested_ = 0;            // of requests_
+    std::size_t blocks_listed_ = 0;                // in requests_
+    std::size_t notifications_sent_ = 0;           // and not acknowledged
 };
 
 }  // namespace pccl::transport

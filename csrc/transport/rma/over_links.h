@@ -26,6 +26,9 @@
 
 namespace pccl::transport {
 
+class RmaBundle;
+struct RmaHelpers;
+
 class PCCL_API RmaOverLinks final : public RmaTransport {
    public:
     using RmaTransport::add;
@@ -38,6 +41,9 @@ class PCCL_API RmaOverLinks final : public RmaTransport {
     [[nodiscard]] std::uint64_t refusals() const { return registry_->refusals(); }
     /// Connects streams of any kind.
     Result<std::unique_ptr<RmaLink>> connect(RmaStreams streams) override;
+    /// Connects a bundle, without lanes at first. The peer must do the same.
+    [[nodiscard]] std::unique_ptr<RmaBundle> connect_bundle(RmaStreams streams,
+                                                            const RmaHelpers& helpers);
 
    private:
     const std::shared_ptr<RmaRegistry> registry_ = RmaRegistry::create();

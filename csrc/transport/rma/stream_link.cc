@@ -40,20 +40,31 @@ Result<std::size_t> RmaStreamLink::post_run(RmaOp op, const RmaRun& run, std::ui
     return taken ? Result<std::size_t>(*taken) : RmaLink::post_run(op, run, ticket);
 }
 
-Result<bool> RmaStreamLink::notify(std::span<const std::byte> notification) {
+Result<bool> RmaStreamLink::notify_if(std::span<const std::byte> notification,
+                                      std::uint64_t failures_known) {
     PCCL_TRY(check());
-    return initiator_.notify(notification);
+    return initiator_.notify(notification, failures_known);
+}
+
+bool RmaStreamLink::announce(std::size_t lane, std::uint64_t requests) {
+    if (outbox_.size() >= kMostRmaNotifications) return false;
+    RmaFrame head = frame_of(RmaFrameKind::kOnLane, requests);
+    head.count = lane;
+    outbox_.add(head);
+    return true;
 }
 
 Result<std::size_t> RmaStreamLink::poll(std::span<RmaCompletion> into) {
     static_cast<void>(advance());
-    if (status_.is_set()) {
-        drop_in_flight();
-        initiator_.fail_posts(status_.get());
-    }
+    if (status_.is_set()) fail_posts();
     const std::size_t reported = initiator_.take_completions(into);
     if (reported == 0) PCCL_TRY(check());
     return reported;
+}
+
+void RmaStreamLink::fail_posts() {
+    drop_in_flight();
+    initiator_.fail_posts(status_.get());
 }
 
 void RmaStreamLink::drop_in_flight() {
@@ -213,8 +224,17 @@ Status RmaStreamLink::begin_frame() {
             return initiator_.end_request(head_);
         case RmaFrameKind::kTaken:
             return initiator_.note_receipt();
+        case RmaFrameKind::kOnLane:
+            return take_announcement();
     }
     return rma_protocol_error("a message of no kind");
+}
+
+Status RmaStreamLink::take_announcement() {
+    if (head_.count >= announced_.size() || head_.number < announced_[head_.count])
+        return rma_protocol_error("an impossible number of requests on a lane");
+    announced_[head_.count] = head_.number;
+    return Status::ok();
 }
 
 Result<std::size_t> RmaStreamLink::take_payload(Bytes bytes) {

@@ -3,6 +3,7 @@
 // One end of a link of over_links.h: initiator (initiator.h) and target (target.h) on two streams.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -30,7 +31,9 @@ class RmaStreamLink final : public RmaLink {
     Result<std::size_t> post(RmaOp op, std::span<const RmaPiece> pieces,
                              std::uint64_t ticket) override;
     Result<std::size_t> post_run(RmaOp op, const RmaRun& run, std::uint64_t ticket) override;
-    Result<bool> notify(std::span<const std::byte> notification) override;
+    Result<bool> notify(std::span<const std::byte> notification) override {
+        return notify_if(notification, failures_reported());
+    }
     [[nodiscard]] bool is_flushed() const override { return outbox_.is_flushed(); }
     Result<std::size_t> poll(std::span<RmaCompletion> into) override;
     Status advance() override;
@@ -45,9 +48,50 @@ class RmaStreamLink final : public RmaLink {
     Status look() override;
     void abort(const Status& reason) override;
 
+    // For a bundle (bundle.h):
+
+    /// Sends a notification that no failure drops.
+    Result<bool> notify_unconditionally(std::span<const std::byte> notification) {
+        return notify_if(notification, kRmaUnconditional);
+    }
+    /// Marks the requests so far.
+    void mark_requests() { initiator_.mark_requests(); }
+    /// Returns how many requests had failed when all requests below the first mark were over, and
+    /// removes that mark; nullopt while they are not over, or without a mark.
+    std::optional<std::uint64_t> take_failures_at_mark() {
+        return initiator_.take_failures_at_mark();
+    }
+    [[nodiscard]] std::uint64_t failures_reported() const { return initiator_.failures_reported(); }
+    /// Returns the error of the link; ok while there is none.
+    [[nodiscard]] Status check() const { return status_.is_set() ? status_.get() : Status::ok(); }
+    /// Returns completions as poll() does, without progress.
+    std::size_t take_completions(std::span<RmaCompletion> into) {
+        return initiator_.take_completions(into);
+    }
+    /// Completes all posts of a failed link with its error.
+    void fail_posts();
+    /// Returns the number of requests that this end has made.
+    [[nodiscard]] std::uint64_t requests_made() const { return initiator_.requests_made(); }
+    /// Returns the bytes of those of them that are not answered.
+    [[nodiscard]] std::uint64_t bytes_requested() const { return initiator_.bytes_requested(); }
+    /// Returns the number of requests that have come from the peer.
+    [[nodiscard]] std::uint64_t requests_begun() const { return target_.requests_begun(); }
+    /// Returns the bytes of these requests.
+    [[nodiscard]] std::uint64_t bytes_begun() const { return target_.bytes_begun(); }
+    /// Returns whether nothing is under way, as far as this end shows.
+    [[nodiscard]] bool is_idle() const {
+        return head_bytes_ == 0 && initiator_.is_idle() && outbox_.is_flushed();
+    }
+    /// Notifies the peer that `requests` requests so far are on a lane. Returns false when there is
+    /// no room now.
+    bool announce(std::size_t lane, std::uint64_t requests);
+    /// Returns how many requests the peer has put on a lane so far.
+    [[nodiscard]] std::uint64_t announced(std::size_t lane) const { return announced_.at(lane); }
+
    private:
-    Status check() { return status_.is_set() ? status_.get() : Status::ok(); }
+    Result<bool> notify_if(std::span<const std::byte> notification, std::uint64_t failures_known);
     Status progress();
+    Status take_announcement();
     Result<bool> receive_some();
     /// Receives a part of a long payload straight into its destination; 0 where there is none, or
     /// where nobody needs it.
@@ -89,11 +133,12 @@ class RmaStreamLink final : public RmaLink {
     RmaTarget target_{*registry_, outbox_, staging_};
 
     RmaFrame head_{};
-    std::size_t head_bytes_ = 0;      // received so far
-    std::vector<RmaExtent> list_;     // behind the head
-    std::size_t list_bytes_ = 0;      // received so far
-    RmaBlocks::BlockPosition place_;  // of the payload, in its blocks
-    std::uint64_t left_ = 0;          // of the payload
+    std::size_t head_bytes_ = 0;                            // received so far
+    std::vector<RmaExtent> list_;                           // behind the head
+    std::size_t list_bytes_ = 0;                            // received so far
+    RmaBlocks::BlockPosition place_;                        // of the payload, in its blocks
+    std::uint64_t left_ = 0;                                // of the payload
+    std::array<std::uint64_t, kMostRmaLanes> announced_{};  // requests of the peer, by lane
 };
 
 }  // namespace pccl::transport

@@ -18,6 +18,7 @@ Status RmaTarget::begin_request(const RmaFrame& head, std::vector<RmaExtent> lis
     auto range = range_of(head, std::move(list));
     if (!range.is_ok()) return rma_protocol_error(range.status().message());
     range_ = std::move(*range);
+    bytes_requested_ += head.bytes;
     if (head.kind == RmaFrameKind::kWrite)
         begin_write();
     else
@@ -127,7 +128,8 @@ void RmaTarget::deliver_notifications() {
         if (notification.behind_reads != reads_served_ ||
             notification.behind_landings > landings_done_)
             return;
-        if (notification.failures_known == notification.failed_writes + failed_reads_)
+        if (notification.failures_known == kRmaUnconditional ||
+            notification.failures_known == notification.failed_writes + failed_reads_)
             inbox_.push_back(std::move(notification.bytes));
         else
             acknowledge_notification();

@@ -47,6 +47,11 @@ class RmaTarget {
     /// Handles the end of a read, once its bytes have been copied or it has failed.
     void note_read_served(RmaOutcome outcome);
 
+    /// Returns the number of the peer's requests so far.
+    [[nodiscard]] std::uint64_t requests_begun() const { return next_requested_; }
+    /// Returns the bytes of these requests.
+    [[nodiscard]] std::uint64_t bytes_begun() const { return bytes_requested_; }
+
     Status begin_notification(const RmaFrame& head);
     void add_notification_bytes(Bytes bytes) {
         notification_.insert(notification_.end(), bytes.begin(), bytes.end());
@@ -90,6 +95,7 @@ class RmaTarget {
     std::shared_ptr<GpuReceiver> write_receiver_;  // of the incoming write, into memory of a GPU
     std::vector<std::byte> notification_;          // incoming
     std::uint64_t next_requested_ = 0;             // number of the peer's next request
+    std::uint64_t bytes_requested_ = 0;
     std::uint64_t reads_requested_ = 0;
     std::uint64_t reads_served_ = 0;
     std::uint64_t failed_reads_ = 0;
