@@ -133,6 +133,10 @@ foreach(
     SHARDS ${shards_of_${module}}
   )
 endforeach()
+# Sessions over TCP once more, with lanes and helper threads whatever cores there are.
+pccl_run_test(
+  p2p_lanes pccl_p2p_test 1 600 1 PCCL_TCP_THREADS=3 "GTEST_FILTER=LanesTest.*:*tcp*"
+)
 add_dependencies(pccl_sys_test fake_nvml)
 if(PCCL_WITH_VERBS)
   add_dependencies(pccl_fakes pccl_fake_verbs)

@@ -14,14 +14,17 @@
 #include <vector>
 
 #include <pccl/session.h>
+#include "csrc/base/config.h"
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/buffer.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/fork_bound_class.h"
 #include "csrc/bindings/p2p_waits.h"
 #include "csrc/bindings/seconds.h"
+#include "csrc/bootstrap/core_claim.h"
 #include "csrc/extension/gil.h"
 #include "csrc/p2p/connection/connection_info.h"
+#include "csrc/p2p/connection/lane_count.h"
 #include "csrc/p2p/session/connect_request.h"
 #include "csrc/p2p/transfers/registered_memory.h"
 
@@ -277,7 +280,10 @@ bool is_work_done(const Work& work) {
 }
 
 py::dict stats_of(const Work& work) {
-    const p2p::WorkStats stats = work.stats();
+    const p2p::WorkStats stats = [&] {
+        const extension::ReleasedGil released;
+        return work.stats();
+    }();
     py::dict values;
     values["nbytes"] = stats.bytes;
     values["blocks"] = stats.blocks;
@@ -285,7 +291,17 @@ py::dict stats_of(const Work& work) {
     values["seconds"] = std::chrono::duration<double>(stats.taken).count();
     values["path"] = stats.path;
     values["reasons"] = stats.reasons;
+    values["lanes"] = stats.lanes;
+    values["lane_reason"] = stats.lane_reason;
     return values;
+}
+
+/// Returns the lanes between this process and an equal one, and why there are none.
+std::pair<std::size_t, std::string> lanes_to_an_equal(bool is_on_host) {
+    throw_unless_ok(check_settings());
+    const auto claim = bootstrap::CoreClaim::of_process();
+    p2p::LaneCount count = p2p::lanes_between(claim, claim, is_on_host, {});
+    return {count.lanes, std::move(count.reason)};
 }
 
 /// Parses a directory entry: the name of the info's session, and that session's memories. It
@@ -443,6 +459,7 @@ void bind_p2p(extension::Module& module) {
     bind_work(module);
     bind_p2p_transfer(module);
     bind_session(module);
+    module.def("_lanes_to_an_equal", &lanes_to_an_equal, arg("is_on_host"));
 }
 
 }  // namespace pccl::bindings

@@ -59,12 +59,14 @@ using StreamEvent = std::shared_ptr<transport::GpuEvent>;
 
 /// Facts about a transfer.
 struct WorkStats {
-    std::uint64_t bytes = 0;   // of all blocks
-    std::uint64_t blocks = 0;  // of the plan that the transfer moves
-    std::uint64_t pieces = 0;  // into which the blocks were joined or cut
-    Duration taken{};          // so far, or from begin to end
-    std::string path{};        // "shm, mapped", "tcp, by messages", ... (docs/reference/p2p.md)
-    std::string reasons{};     // why no faster path was taken; empty: there is none
+    std::uint64_t bytes = 0;    // of all blocks
+    std::uint64_t blocks = 0;   // of the plan that the transfer moves
+    std::uint64_t pieces = 0;   // into which the blocks were joined or cut
+    Duration taken{};           // so far, or from begin to end
+    std::string path{};         // "shm, mapped", "tcp, by messages", ... (docs/reference/p2p.md)
+    std::string reasons{};      // why no faster path was taken; empty: there is none
+    std::uint64_t lanes = 0;    // of the connection, for large transfers over TCP
+    std::string lane_reason{};  // why there are not more of them; empty: there could be no more
 };
 
 /// Handle of a posted one-sided transfer; cheap to copy, thread-safe. The transfer continues when

@@ -109,6 +109,16 @@ def test_the_share_of_cores_limits_helper_threads() -> None:
     assert f"at most {max(cores // 2 - 1, 0)} with 2 ranks, " in helpers
 
 
+def test_it_tells_of_the_lanes_of_sessions_and_why_there_are_none() -> None:
+    lanes = info(PCCL_TCP_THREADS="2")["lanes of sessions"]
+    assert lanes == "3 to another host of as many cores, 3 to one process of this host"
+    lanes = info(PCCL_TCP_THREADS="0")["lanes of sessions"]
+    assert "0 to one process of this host (PCCL_TCP_THREADS is 0 in this process)" in lanes
+    lanes = info(PCCL_TCP_THREADS="many")["lanes of sessions"]
+    assert lanes.startswith("unknown: ")
+    assert "PCCL_TCP_THREADS" in lanes
+
+
 def test_settings_are_named() -> None:
     found = info(PCCL_TCP_SOCKETS="3", PCCL_LOG_LEVEL="error")
     assert found["environment"] == ("PCCL_COSTS_FILE=off PCCL_LOG_LEVEL=error PCCL_TCP_SOCKETS=3")

@@ -6,6 +6,8 @@
 #include "csrc/base/assert.h"
 #include "csrc/base/ids.h"
 #include "csrc/base/text/text.h"
+#include "csrc/sys/host.h"
+#include "csrc/transport/rma/bundle.h"
 
 namespace pccl::p2p {
 namespace {
@@ -41,7 +43,8 @@ Connection::Connection(ConnectionParts parts, ConnectionInfo peer,
       pair_(runtime::session_recorder().add_pair(parts_.session, peer_.to_string())),
       deadline_(deadline),
       mutex_(*parts_.waiter),
-      setup_(std::move(setup)) {}
+      setup_(std::move(setup)),
+      lanes_(peer_, number_, parts_.tcp, parts_.lane_budget) {}
 
 std::shared_ptr<Connection> Connection::make(ConnectionParts parts, ConnectionInfo peer,
                                              std::unique_ptr<ConnectionSetup> setup,
@@ -62,6 +65,19 @@ void Connection::welcomed(const Welcome& welcome, std::unique_ptr<transport::Rec
     if (setup_ != nullptr) setup_->welcomed(welcome, std::move(in));
 }
 
+void Connection::greeted(const LaneGreeting& greeting, std::unique_ptr<transport::RecvLink> in) {
+    const std::lock_guard lock(mutex_);
+    if (is_lost())
+        in->abort(why_lost());
+    else
+        lanes_.arrived(greeting.lane, std::move(in), parts_.connect_timeout);
+}
+
+LaneReport Connection::lane_report() {
+    const std::lock_guard lock(mutex_);
+    return lanes_.report();
+}
+
 std::shared_ptr<TransferRequest> Connection::begin_transfer(TransferArgs args) {
     auto request = std::make_shared<TransferRequest>(std::move(args), shared_from_this(), pair_);
     const ProgressGuard guard(*this);
@@ -78,6 +94,7 @@ std::shared_ptr<TransferRequest> Connection::begin_transfer(TransferArgs args) {
 
 void Connection::begin_locked(const std::shared_ptr<TransferRequest>& request) {
     if (request->args().in_order_of) return begin_in_order(request);
+    wants_lanes_ |= request->bytes() >= transport::RmaBundle::kLarge;
     transfers_.add_waiting(request);
     if (request->bytes() <= kSmall)
         progress_once(request.get());
@@ -197,6 +214,7 @@ void Connection::close(const Status& reason) {
     if (is_lost()) return;
     receive_last_messages();
     if (setup_ != nullptr) setup_->give_up(reason);
+    lanes_.give_up(reason);
     if (link_ != nullptr) link_->abort(reason);
     lose(reason);
 }
@@ -208,6 +226,8 @@ bool Connection::progress_locked(const TransferRequest* awaited) {
         advance_setup();
         if (!is_whole()) return false;
     }
+    if (wants_lanes_) lanes_.open(parts_.connect_timeout);
+    lanes_.progress();
     const bool posted = post_waiting();
     const auto moved = exchange_data();
     if (!moved.is_ok()) lose(moved.status());
@@ -239,14 +259,28 @@ void Connection::advance_setup() {
         return lose(whole.status());
     }
     route_ = setup_->route();
-    const auto& transport = route_.is_direct ? parts_.direct.at(route_.kind) : parts_.by_messages;
-    auto link = transport->connect(setup_->take_streams());
+    auto link = connect_link();
     setup_.reset();
     if (!link.is_ok()) return lose(link.status());
     link_ = std::move(*link);
     state_.mark_whole();
     record(runtime::SessionEventKind::kConnected);
     waiter().wake();
+}
+
+Result<std::unique_ptr<transport::RmaLink>> Connection::connect_link() {
+    if (route_.is_direct) return parts_.direct.at(route_.kind)->connect(setup_->take_streams());
+    if (route_.kind != transport::TransportKind::kTcp)
+        return parts_.by_messages->connect(setup_->take_streams());
+    const LaneCount& count = setup_->lanes();
+    if (count.lanes == 0) {
+        lanes_.forbid(count.reason);
+        return parts_.by_messages->connect(setup_->take_streams());
+    }
+    auto bundle = parts_.by_messages->connect_bundle(
+        setup_->take_streams(), {.most = count.helpers, .cores = sys::usable_cores()});
+    lanes_.allow(count.lanes, *bundle);
+    return std::unique_ptr<transport::RmaLink>(std::move(bundle));
 }
 
 bool Connection::post_waiting() {
@@ -374,6 +408,7 @@ void Connection::lose(const Status& why) {
     half_close();  // before any transfer fails: its waiter must not find the connection usable
     record(runtime::SessionEventKind::kLost, why.message());
     receive_last_messages();
+    lanes_.give_up(loss);
     link_.reset();  // copy engines finish with the transfers' memory before these end
     // Transfers that completed before keep their outcome.
     for (const auto& [post, request] : transfers_.in_flight()) {

@@ -22,11 +22,13 @@
 #include "csrc/p2p/connection/control_queue.h"
 #include "csrc/p2p/connection/handoff_lock.h"
 #include "csrc/p2p/connection/inbox.h"
+#include "csrc/p2p/connection/lanes.h"
 #include "csrc/p2p/connection/transfer_queue.h"
 #include "csrc/p2p/transfers/transfer_request.h"
 #include "csrc/runtime/flight/session_recorder.h"
 #include "csrc/transport/doorbell.h"
 #include "csrc/transport/rma.h"
+#include "csrc/transport/rma/over_links.h"
 #include "csrc/transport/sticky_status.h"
 
 namespace pccl::p2p {
@@ -40,7 +42,10 @@ struct ConnectionParts {
     std::shared_ptr<ControlReceiver> inquiries;  // of inquiries and their answers
     /// Transports by which this process reaches peers' memory without their programs.
     std::map<transport::TransportKind, std::shared_ptr<transport::RmaTransport>> direct;
-    std::shared_ptr<transport::RmaTransport> by_messages;
+    std::shared_ptr<transport::RmaOverLinks> by_messages;
+    transport::Transport* tcp = nullptr;  // for lanes; null: there are none
+    std::shared_ptr<LaneBudget> lane_budget;
+    Duration connect_timeout{};  // of lanes
 };
 
 /// Connection to one peer. Thread-safe.
@@ -68,6 +73,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     /// Returns whether a connection that this side called has that number and is not answered yet.
     [[nodiscard]] bool awaits(std::uint64_t number);
     void welcomed(const Welcome& welcome, std::unique_ptr<transport::RecvLink> in);
+    /// Takes the stream of a lane that the peer has opened.
+    void greeted(const LaneGreeting& greeting, std::unique_ptr<transport::RecvLink> in);
     /// Ends the setup with `why` at its next progress, if it awaits the peer's answer then: this
     /// process lacks resources to take it. Takes no lock.
     void fall_short(const Status& why) { static_cast<void>(shortage_.set(why)); }
@@ -86,6 +93,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     [[nodiscard]] bool timed_out() const { return state_.timed_out(); }
     /// Returns the route. Valid once the connection is_whole().
     [[nodiscard]] const ConnectionRoute& route() const { return route_; }
+    [[nodiscard]] LaneReport lane_report();
 
     /// Begins a transfer. A small one may be complete on return.
     std::shared_ptr<TransferRequest> begin_transfer(TransferArgs args);
@@ -129,6 +137,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     /// Returns whether the connection can make no progress before an event that wakes this process.
     [[nodiscard]] bool is_at_rest() const;
     void advance_setup();
+    /// Connects one-sided access by the streams of the setup.
+    Result<std::unique_ptr<transport::RmaLink>> connect_link();
     bool post_waiting();
     /// Begins a read in stream order. It bypasses the queue of waiting transfers.
     void begin_in_order(const std::shared_ptr<TransferRequest>& request);
@@ -166,6 +176,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::unique_ptr<ConnectionSetup> setup_;  // null once the connection is whole
     std::unique_ptr<transport::RmaLink> link_;
     ConnectionRoute route_;  // written before the connection is whole
+    Lanes lanes_;            // of link_
+    bool wants_lanes_ = false;
     TransferQueue transfers_;
     ControlQueue messages_;
     bool awaits_stream_ = false;                // the first waiting transfer waits for a stream

@@ -48,12 +48,15 @@ runtime::SessionPath route_of(const ConnectionRoute& route, const Plan& plan) {
     return {.kind = to_string(route.kind), .how = how(route, plan)};
 }
 
+transport::LinkRequest request_to(const ConnectionInfo& peer) {
+    return {.group = peer.group, .source = kNoRank, .destination = kNoRank, .group_size = kEnds};
+}
+
 Result<std::unique_ptr<ConnectionSetup>> ConnectionSetup::start_connect(
     const ConnectionInfo& peer, transport::Transport& transport, std::uint64_t number,
     ConnectionRoute route) {
-    const transport::LinkRequest request{
-        .group = peer.group, .source = kNoRank, .destination = kNoRank, .group_size = kEnds};
-    PCCL_ASSIGN_OR_RETURN(auto connected, transport.connect(peer.address, request, peer.secret));
+    PCCL_ASSIGN_OR_RETURN(auto connected,
+                          transport.connect(peer.address, request_to(peer), peer.secret));
     return std::unique_ptr<ConnectionSetup>(
         new ConnectionSetup(std::move(connected), number, std::move(route)));
 }
@@ -86,6 +89,7 @@ Result<std::unique_ptr<ConnectionSetup>> ConnectionSetup::begin(SetupAttempt att
     setup->handshake_ = frame_of(Hello{.number = number,
                                        .reaches = reachable.is_ok(),
                                        .is_fallback = setup->is_fallback_,
+                                       .cores = own.cores,
                                        .ended = attempt.ended,
                                        .from = own.info});
     setup->attempt_.emplace(std::move(attempt));
@@ -127,16 +131,25 @@ Result<std::unique_ptr<ConnectionSetup>> ConnectionSetup::answer(
     }
     (*setup)->is_fallback_ = hello.is_fallback;
     (*setup)->streams_.in = std::move(in);
-    (*setup)->handshake_ = frame_of(Welcome{.number = hello.number, .reaches = both});
+    (*setup)->count_lanes(own, hello.from, hello.cores);
+    (*setup)->handshake_ =
+        frame_of(Welcome{.number = hello.number, .reaches = both, .cores = own.cores});
     return setup;
 }
 
 void ConnectionSetup::welcomed(const Welcome& welcome, std::unique_ptr<transport::RecvLink> in) {
     streams_.in = std::move(in);
+    if (attempt_) count_lanes(attempt_->own, attempt_->peer, welcome.cores);
     if (route_.is_direct && !welcome.reaches) {
         route_.is_direct = false;
         route_.reasons = joined(route_.reasons, "the peer does not reach this process's memory");
     }
+}
+
+void ConnectionSetup::count_lanes(const OwnSide& own, const ConnectionInfo& peer,
+                                  const bootstrap::CoreClaim& cores) {
+    const bool is_on_host = own.info.address.control.host == peer.address.control.host;
+    lanes_ = lanes_between(own.cores, cores, is_on_host, own.runtime.waiter()->crowd());
 }
 
 Result<bool> ConnectionSetup::advance() {

@@ -14,6 +14,7 @@
 
 #include <pccl/deadline.h>
 #include "csrc/p2p/connection/handshake.h"
+#include "csrc/p2p/connection/lane_count.h"
 #include "csrc/p2p/transfers/plan.h"
 #include "csrc/runtime/flight/session_recorder.h"
 #include "csrc/runtime/runtime.h"
@@ -44,7 +45,11 @@ struct OwnSide {
     runtime::Runtime& runtime;
     const ConnectionInfo& info;
     transport::TransportFlags allowed;
+    bootstrap::CoreClaim cores;
 };
+
+/// Returns the request for a stream to a session.
+[[nodiscard]] transport::LinkRequest request_to(const ConnectionInfo& peer);
 
 class ConnectionSetup {
    public:
@@ -78,6 +83,8 @@ class ConnectionSetup {
 
     [[nodiscard]] const ConnectionRoute& route() const { return route_; }
     [[nodiscard]] transport::RmaStreams take_streams() { return std::move(streams_); }
+    /// Returns how many lanes both sides allow, and the helper threads of this one.
+    [[nodiscard]] const LaneCount& lanes() const { return lanes_; }
 
    private:
     ConnectionSetup(std::unique_ptr<transport::PendingConnect> pending_connect,
@@ -87,6 +94,9 @@ class ConnectionSetup {
                                                                   transport::Transport& transport,
                                                                   std::uint64_t number,
                                                                   ConnectionRoute route);
+    /// Applies the claim of the peer.
+    void count_lanes(const OwnSide& own, const ConnectionInfo& peer,
+                     const bootstrap::CoreClaim& cores);
     /// State from which a caller begins again by another transport.
     struct SetupAttempt {
         OwnSide own;
@@ -107,6 +117,7 @@ class ConnectionSetup {
     const std::uint64_t number_;
     ConnectionRoute route_;
     bool is_fallback_ = false;
+    LaneCount lanes_;
     std::optional<SetupAttempt> attempt_;  // of the caller only
     std::string handshake_;                // to be sent
     std::size_t sent_bytes_ = 0;           // bytes of handshake_

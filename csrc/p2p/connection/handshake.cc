@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "csrc/p2p/connection/handshake.h"
 
+#include <algorithm>
+#include <limits>
 #include <span>
 
 #include "csrc/base/bytes.h"
@@ -10,12 +12,13 @@
 namespace pccl::p2p {
 namespace {
 
-constexpr std::uint32_t kHandshakeMagic = 0x4834'5050;
+constexpr std::uint32_t kHandshakeMagic = 0x4835'5050;
 constexpr std::size_t kHead = sizeof(std::uint32_t);
+constexpr int kMostCores = std::numeric_limits<std::uint16_t>::max();
 constexpr std::size_t kLongestFrame =
     ConnectionInfo::kLongest + Hello::kMostEnded * sizeof(std::uint64_t) + 64;
 
-enum class HandshakeKind : std::uint8_t { kHello, kWelcome, kHelloFallback };
+enum class HandshakeKind : std::uint8_t { kHello, kWelcome, kHelloFallback, kLane };
 
 Status read_flag(ByteReader& in, bool& flag) {
     std::uint8_t value = 0;
@@ -38,11 +41,23 @@ Status read_ended(ByteReader& in, std::vector<std::uint64_t>& ended) {
     return Status::ok();
 }
 
+Status read_cores(ByteReader& in, bootstrap::CoreClaim& claim) {
+    std::uint16_t cores = 0;
+    std::uint8_t threads = 0;
+    PCCL_TRY(in.u16(cores));
+    PCCL_TRY(in.u64(claim.core_set));
+    PCCL_TRY(in.u8(threads));
+    claim.cores = cores;
+    claim.tcp_threads = threads - 1;
+    return Status::ok();
+}
+
 Result<HandshakeMessage> read_hello(ByteReader& in, bool is_fallback) {
     Hello hello{.is_fallback = is_fallback, .from = {}};
     std::string from;
     PCCL_TRY(in.u64(hello.number));
     PCCL_TRY(read_flag(in, hello.reaches));
+    PCCL_TRY(read_cores(in, hello.cores));
     PCCL_TRY(read_ended(in, hello.ended));
     PCCL_TRY(in.text(from, ConnectionInfo::kLongest));
     PCCL_TRY(in.finish());
@@ -54,8 +69,18 @@ Result<HandshakeMessage> read_welcome(ByteReader& in) {
     Welcome welcome;
     PCCL_TRY(in.u64(welcome.number));
     PCCL_TRY(read_flag(in, welcome.reaches));
+    PCCL_TRY(read_cores(in, welcome.cores));
     PCCL_TRY(in.finish());
     return HandshakeMessage(welcome);
+}
+
+Result<HandshakeMessage> read_lane(ByteReader& in) {
+    LaneGreeting greeting;
+    PCCL_TRY(in.u64(greeting.number));
+    PCCL_TRY(in.u8(greeting.lane));
+    PCCL_TRY(read_flag(in, greeting.is_ready));
+    PCCL_TRY(in.finish());
+    return HandshakeMessage(greeting);
 }
 
 Result<HandshakeMessage> read_handshake(ByteReader& in) {
@@ -71,8 +96,16 @@ Result<HandshakeMessage> read_handshake(ByteReader& in) {
             return read_welcome(in);
         case HandshakeKind::kHelloFallback:
             return read_hello(in, true);
+        case HandshakeKind::kLane:
+            return read_lane(in);
     }
     return Status::invalid_argument(concat("unknown kind ", int{kind}));
+}
+
+void put(ByteWriter& out, const bootstrap::CoreClaim& claim) {
+    out.u16(static_cast<std::uint16_t>(std::min(claim.cores, kMostCores)));
+    out.u64(claim.core_set);
+    out.u8(static_cast<std::uint8_t>(claim.tcp_threads + 1));
 }
 
 void put(ByteWriter& out, const Hello& hello) {
@@ -80,6 +113,7 @@ void put(ByteWriter& out, const Hello& hello) {
     out.u8(static_cast<std::uint8_t>(kind));
     out.u64(hello.number);
     out.u8(hello.reaches ? 1 : 0);
+    put(out, hello.cores);
     out.u8(static_cast<std::uint8_t>(hello.ended.size()));
     for (const std::uint64_t number : hello.ended) out.u64(number);
     out.text(hello.from.serialise());
@@ -89,6 +123,14 @@ void put(ByteWriter& out, const Welcome& welcome) {
     out.u8(static_cast<std::uint8_t>(HandshakeKind::kWelcome));
     out.u64(welcome.number);
     out.u8(welcome.reaches ? 1 : 0);
+    put(out, welcome.cores);
+}
+
+void put(ByteWriter& out, const LaneGreeting& greeting) {
+    out.u8(static_cast<std::uint8_t>(HandshakeKind::kLane));
+    out.u64(greeting.number);
+    out.u8(greeting.lane);
+    out.u8(greeting.is_ready ? 1 : 0);
 }
 
 }  // namespace

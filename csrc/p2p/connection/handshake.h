@@ -5,6 +5,9 @@
 //     caller                                             called
 //       | -- stream, hello: identity, reach ----------------> |   the stream proves the secret
 //       | <- stream, welcome: number of the hello, reach ---- |
+//
+// Streams of lanes (lanes.h) begin with a lane greeting instead, and a second one once both streams
+// of the lane are there.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +19,7 @@
 #include <vector>
 
 #include <pccl/status.h>
+#include "csrc/bootstrap/core_claim.h"
 #include "csrc/p2p/connection/connection_info.h"
 #include "csrc/transport/link.h"
 
@@ -27,6 +31,7 @@ struct Hello {
     std::uint64_t number = 0;  // random; names the new connection
     bool reaches = false;      // whether the caller reaches the called session's memory by itself
     bool is_fallback = false;  // for memory that the caller cannot copy by itself
+    bootstrap::CoreClaim cores{};
     /// Connections of the two that the caller has ended. The called session may not have received
     /// these ends.
     std::vector<std::uint64_t> ended{};
@@ -36,9 +41,16 @@ struct Hello {
 struct Welcome {
     std::uint64_t number = 0;  // from the hello
     bool reaches = false;      // whether both do: then no side serves requests
+    bootstrap::CoreClaim cores{};
 };
 
-using HandshakeMessage = std::variant<Hello, Welcome>;
+struct LaneGreeting {
+    std::uint64_t number = 0;  // of the connection
+    std::uint8_t lane = 0;
+    bool is_ready = false;  // whether the sender has received the greeting of the other stream
+};
+
+using HandshakeMessage = std::variant<Hello, Welcome, LaneGreeting>;
 
 /// Returns a length of 4 bytes, then the message.
 [[nodiscard]] PCCL_API std::string frame_of(const HandshakeMessage& handshake);

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "csrc/base/config.h"
 #include "csrc/base/text/text.h"
 #include "csrc/sys/crypto/sha256.h"
 #include "csrc/sys/host.h"
@@ -34,6 +35,8 @@ SessionCore::SessionCore(const SessionOptions& options,
     : runtime_(runtime.get()),
       waiter_(runtime->waiter()),
       connect_timeout_(options.connect_timeout),
+      lane_budget_(LaneBudget::of_process(options.tcp_sockets > 0 ? options.tcp_sockets
+                                                                  : process_config().tcp_sockets)),
       log_(info_.id),
       memory_(lock_, info_.id, inquiries_->catalog()),
       listener_(
@@ -74,9 +77,16 @@ Status SessionCore::start(const SessionOptions& options) {
 }
 
 ConnectionParts SessionCore::parts_for(const SessionId& peer) {
-    return {info_.id.name,        waiter_,    inbox_,
-            matcher_locked(peer), inquiries_, memory_.direct(),
-            memory_.by_messages()};
+    return {.session = info_.id.name,
+            .waiter = waiter_,
+            .inbox = inbox_,
+            .receiver = matcher_locked(peer),
+            .inquiries = inquiries_,
+            .direct = memory_.direct(),
+            .by_messages = memory_.by_messages(),
+            .tcp = runtime_->find(transport::TransportKind::kTcp),
+            .lane_budget = lane_budget_,
+            .connect_timeout = connect_timeout_};
 }
 
 std::shared_ptr<Matcher> SessionCore::matcher_locked(const SessionId& peer) {
@@ -341,6 +351,8 @@ Status SessionCore::take_handshake(HandshakeMessage handshake,
                                    std::unique_ptr<transport::RecvLink> link) {
     if (const auto* const hello = std::get_if<Hello>(&handshake))
         return take_hello(*hello, std::move(link));
+    if (const auto* const greeting = std::get_if<LaneGreeting>(&handshake))
+        return take_lane(*greeting, std::move(link));
     return take_welcome(std::get<Welcome>(handshake), std::move(link));
 }
 
@@ -384,6 +396,18 @@ Status SessionCore::take_welcome(const Welcome& welcome,
         return Status::ok();
     }
     return Status::unavailable("a session answers a call that was given up, or never made");
+}
+
+Status SessionCore::take_lane(const LaneGreeting& greeting,
+                              std::unique_ptr<transport::RecvLink> link) {
+    for (const auto& connection : all_connections()) {
+        if (connection->number() != greeting.number || greeting.is_ready) continue;
+        connection->greeted(greeting, std::move(link));
+        return Status::ok();
+    }
+    const Status gone = Status::unavailable("a session opens a lane of no connection of this one");
+    link->abort(gone);
+    return gone;
 }
 
 Status SessionCore::close(const Interrupted& interrupted) {

@@ -99,7 +99,9 @@ class SessionCore final : public runtime::Participant,
 
     SessionCore(const SessionOptions& options, const std::shared_ptr<runtime::Runtime>& runtime);
     Status start(const SessionOptions& options);
-    [[nodiscard]] OwnSide own_side() const { return {*runtime_, info_, allowed_}; }
+    [[nodiscard]] OwnSide own_side() const {
+        return {*runtime_, info_, allowed_, bootstrap::CoreClaim::of_process()};
+    }
     // Under lock_:
     [[nodiscard]] ConnectionParts parts_for(const SessionId& peer);
     std::shared_ptr<Matcher> matcher_locked(const SessionId& peer);
@@ -111,6 +113,7 @@ class SessionCore final : public runtime::Participant,
     /// Replaces earlier incarnations by a caller, and closes the connections to them.
     Status admit_caller(const ConnectionInfo& caller);
     Status take_welcome(const Welcome& welcome, std::unique_ptr<transport::RecvLink> link);
+    Status take_lane(const LaneGreeting& greeting, std::unique_ptr<transport::RecvLink> link);
     /// Closes connections to earlier incarnations of a session.
     void displace_connections(const Connections& others, const ConnectionInfo& by);
 
@@ -135,6 +138,7 @@ class SessionCore final : public runtime::Participant,
     const Duration connect_timeout_;
     const std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
     const std::shared_ptr<Inquiries> inquiries_ = std::make_shared<Inquiries>(waiter_);
+    const std::shared_ptr<LaneBudget> lane_budget_;
     transport::TransportFlags allowed_ = transport::TransportFlags::all();
     ConnectionInfo info_;
     SessionLog log_;

@@ -22,11 +22,14 @@ WorkStats stats_of(const TransferRequest& request) {
                     .blocks = request.blocks(),
                     .pieces = request.pieces(),
                     .taken = request.taken()};
-    const Connection& connection = *request.connection();
+    Connection& connection = *request.connection();
     if (!connection.is_whole()) return stats;
     const auto route = route_of(connection.route(), *request.args().plan);
     stats.path = concat(route.kind, ", ", route.how);
     stats.reasons = connection.route().reasons;
+    LaneReport report = connection.lane_report();
+    stats.lanes = report.lanes;
+    stats.lane_reason = std::move(report.reason);
     return stats;
 }
 

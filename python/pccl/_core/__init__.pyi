@@ -44,6 +44,7 @@ from pccl._core.memory import Memory as Memory
 from pccl._core.memory import Workspace as Workspace
 from pccl._core.operator import Operator as Operator
 from pccl._core.p2p import _echo as _echo
+from pccl._core.p2p import _lanes_to_an_equal as _lanes_to_an_equal
 from pccl._core.p2p import _P2pMemory as _P2pMemory
 from pccl._core.p2p import _P2pMessage as _P2pMessage
 from pccl._core.p2p import _P2pPlan as _P2pPlan

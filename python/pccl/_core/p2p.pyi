@@ -12,6 +12,9 @@ def _echo(descriptor: int) -> None:
 def _time_round_trips(descriptor: int, nbytes: int, rounds: int) -> list[float]:
     """Measure round trips to an ``_echo``, and return the seconds of each."""
 
+def _lanes_to_an_equal(is_on_host: bool) -> tuple[int, str]:
+    """Return the lanes of sessions to a process with as many cores, and why there are none."""
+
 class _PublishedStore:
     """Server of a store at free ports, until its destruction."""
 

@@ -55,6 +55,7 @@ def facts() -> dict[str, str]:
         "compiler": f"{_build_info.COMPILER} ({_build_info.BUILD_TYPE})",
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, Linux {platform.release()}",
         "helper threads": _helpers(),
+        "lanes of sessions": _lanes(),
         **{f"transport {name}": _transport(name) for name in TRANSPORTS},
         **_rdma(),
         "GPUs": _gpus(),
@@ -90,6 +91,24 @@ def _helpers() -> str:
     cores = _core.usable_cores()
     shares = ", ".join(f"{max(cores // ranks - 1, 0)} with {ranks} ranks" for ranks in (2, 4, 8))
     return f"for each rank of this host at most {shares}, of {cores} usable cores"
+
+
+def _lanes() -> str:
+    """Return how many lanes sessions have for large transfers over TCP, and why there are none."""
+    from pccl import _core
+    from pccl.errors import Error
+
+    def to(peer: str, *, is_on_host: bool) -> str:
+        lanes, why = _core._lanes_to_an_equal(is_on_host)
+        return f"{lanes} to {peer}" + (f" ({why})" if why else "")
+
+    try:
+        return (
+            f"{to('another host of as many cores', is_on_host=False)}, "
+            f"{to('one process of this host', is_on_host=True)}"
+        )
+    except Error as error:  # of settings
+        return f"unknown: {error}"
 
 
 def _transport(name: str) -> str:

@@ -45,6 +45,10 @@ class WorkStats:
     path: str
     #: Reasons against a faster path; empty if there is no faster path.
     reasons: str
+    #: Lanes that the connection has for large transfers over TCP; 0 by other paths.
+    lanes: int
+    #: Reason why the connection has no more lanes; empty if it could not have more.
+    lane_reason: str
 
 
 class Work:

@@ -42,19 +42,36 @@ TEST_F(ConnectionInfoTest, AnotherVersionIsNamed) {
     EXPECT_EQ(ConnectionInfo::deserialise(later).status().code(), StatusCode::kUnsupported);
 }
 
+constexpr bootstrap::CoreClaim kClaim{.cores = 16, .core_set = 11, .tcp_threads = 3};
+
 TEST_F(ConnectionInfoTest, HandshakesComeBackWhole) {
     const auto from = ConnectionInfo::deserialise(bytes_).value();
-    const std::string hello =
-        frame_of(Hello{.number = 7, .reaches = true, .ended = {3, 4}, .from = from});
+    const std::string hello = frame_of(
+        Hello{.number = 7, .reaches = true, .cores = kClaim, .ended = {3, 4}, .from = from});
     const auto parsed = parse_handshake(std::string_view(hello).substr(4));
     ASSERT_TRUE(parsed.is_ok()) << parsed.status().to_string();
     const auto& back = std::get<Hello>(*parsed);
     EXPECT_EQ(back.number, 7U);
     EXPECT_TRUE(back.reaches);
     EXPECT_EQ(back.ended, (std::vector<std::uint64_t>{3, 4}));
+    EXPECT_EQ(back.cores, kClaim);
     EXPECT_EQ(back.from.serialise(), bytes_);
     for (std::size_t length = 0; length < hello.size() - 4; ++length)
         EXPECT_FALSE(parse_handshake(hello.substr(4, length)).is_ok()) << length;
+}
+
+TEST_F(ConnectionInfoTest, AnswersAndLaneGreetingsComeBackWhole) {
+    const std::string welcome = frame_of(Welcome{.number = 8, .cores = kClaim}).substr(4);
+    EXPECT_EQ(std::get<Welcome>(parse_handshake(welcome).value()).cores, kClaim);
+    const std::string lane =
+        frame_of(LaneGreeting{.number = 9, .lane = 3, .is_ready = true}).substr(4);
+    const auto back = std::get<LaneGreeting>(parse_handshake(lane).value());
+    EXPECT_EQ(back.number, 9U);
+    EXPECT_EQ(back.lane, 3);
+    EXPECT_TRUE(back.is_ready);
+    for (const std::string& whole : {welcome, lane})
+        for (std::size_t length = 0; length < whole.size(); ++length)
+            EXPECT_FALSE(parse_handshake(whole.substr(0, length)).is_ok()) << length;
 }
 
 TEST_F(ConnectionInfoTest, AHandshakeOfTooManyEndedConnectionsIsRefused) {

@@ -52,6 +52,7 @@ TEST(FuzzSeedsTest, AreOfThisVersion) {
     const Hello hello{.number = 7, .reaches = true, .ended = {3, 4}, .from = info};
     expect_seed("hello", frame_of(hello).substr(kLength));
     expect_seed("welcome", frame_of(Welcome{.number = 7, .reaches = true}).substr(kLength));
+    expect_seed("lane", frame_of(LaneGreeting{.number = 7, .lane = 2}).substr(kLength));
     const auto ping = serialise(Ping{.number = 7});
     expect_seed("ping", {reinterpret_cast<const char*>(ping.data()), ping.size()});
 }
