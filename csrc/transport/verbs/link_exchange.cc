@@ -7,18 +7,13 @@
 
 #include "csrc/base/bytes.h"
 #include "csrc/base/text/text.h"
-#include "csrc/sys/socket/socket.h"
 
 namespace pccl::transport::verbs {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x56434350;  // "PCCV"
 constexpr std::uint16_t kVersion = 4;
-constexpr std::size_t kLengthBytes = 4;
-constexpr std::size_t kLongestReason = 1 * kKiB;
-constexpr std::size_t kLongestMessage = LinkEnd::kLongest + kLongestReason;
 constexpr std::uint32_t kMost24Bits = (1U << 24) - 1;
-enum class MessageKind : std::uint8_t { kEnd, kRefusal };
 
 void write_pair(const QueuePairAddress& pair, ByteWriter& out) {
     out.u32(pair.number);
@@ -183,48 +178,14 @@ Result<LaneEnd> parse_lane(std::string_view bytes) {
 }
 
 std::string message_of(const Result<LinkEnd>& end) {
-    ByteWriter body;
-    body.u8(static_cast<std::uint8_t>(end.is_ok() ? MessageKind::kEnd : MessageKind::kRefusal));
-    if (end.is_ok())
-        body.text(end->serialise());
-    else
-        body.status(end.status(), kLongestReason);
-    ByteWriter message;
-    message.text(body.take());
-    return message.take();
+    return answer_message(end.is_ok() ? Result<std::string>(end->serialise())
+                                      : Result<std::string>(end.status()));
 }
 
 Result<std::optional<LinkEnd>> LinkEndReader::advance(int socket) {
-    std::size_t wanted = kLengthBytes;
-    while (true) {
-        if (received_.size() >= kLengthBytes) {
-            std::uint32_t length = 0;
-            PCCL_TRY(ByteReader(received_).u32(length));
-            if (length > kLongestMessage)
-                return Status::invalid_argument(concat("an RDMA link described by ", length,
-                                                       " bytes; at most ", kLongestMessage));
-            wanted = kLengthBytes + length;
-            if (received_.size() == wanted) break;
-        }
-        std::array<std::byte, kLongestMessage> piece{};
-        PCCL_ASSIGN_OR_RETURN(
-            const std::size_t count,
-            sys::receive_some(socket, std::span(piece).first(wanted - received_.size())));
-        if (count == 0) return std::optional<LinkEnd>();
-        received_.append(reinterpret_cast<const char*>(piece.data()), count);
-    }
-    ByteReader in(std::string_view(received_).substr(kLengthBytes));
-    std::uint8_t kind = 0;
-    PCCL_TRY(in.u8(kind));
-    if (kind == static_cast<std::uint8_t>(MessageKind::kRefusal)) {
-        Status refusal;
-        PCCL_TRY(in.status(refusal, kLongestReason));
-        return refusal.is_ok() ? Status::invalid_argument("a refusal without a reason") : refusal;
-    }
-    std::string end;
-    PCCL_TRY(in.text(end, LinkEnd::kLongest));
-    PCCL_TRY(in.finish());
-    PCCL_ASSIGN_OR_RETURN(LinkEnd parsed, LinkEnd::parse(end));
+    PCCL_ASSIGN_OR_RETURN(const auto description, answer_.advance(socket));
+    if (!description) return std::optional<LinkEnd>();
+    PCCL_ASSIGN_OR_RETURN(LinkEnd parsed, LinkEnd::parse(*description));
     return std::optional(std::move(parsed));
 }
 

@@ -15,6 +15,7 @@
 #include <pccl/status.h>
 #include "csrc/base/ids.h"
 #include "csrc/sys/socket/address.h"
+#include "csrc/transport/control/answer.h"
 #include "csrc/transport/verbs/connect_way.h"
 #include "csrc/transport/verbs/queue_pair.h"
 
@@ -91,7 +92,7 @@ class LinkEndReader {
     Result<std::optional<LinkEnd>> advance(int socket);
 
    private:
-    std::string received_;
+    AnswerReader answer_{"an RDMA link", LinkEnd::kLongest};
 };
 
 }  // namespace pccl::transport::verbs
