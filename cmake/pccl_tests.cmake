@@ -21,6 +21,7 @@ set_target_properties(
 )
 
 include(pccl_fake_verbs)
+include(pccl_fake_net_plugin)
 
 # In a file of its own, as no other then differs between clones (tests/fakes/places.h).
 set(places ${PROJECT_BINARY_DIR}/tests/places.cc)
@@ -36,6 +37,7 @@ std::string in_tests(std::string_view file) {
     return std::string(\"${PROJECT_SOURCE_DIR}/tests/\").append(file);
 }
 std::string fake_nvml() { return \"$<TARGET_FILE:fake_nvml>\"; }
+std::string strict_net_plugin() { return \"$<TARGET_FILE:pccl_strict_net_plugin>\"; }
 std::string fake_verbs() { return \"$<$<BOOL:${PCCL_WITH_VERBS}>:$<TARGET_FILE:pccl_fake_verbs>>\"; }
 
 }  // namespace pccl::fakes
@@ -47,7 +49,7 @@ file(
 )
 add_library(pccl_fakes STATIC ${fakes} ${places})
 target_link_libraries(pccl_fakes PUBLIC pccl_comm pccl_device PRIVATE GTest::gtest)
-add_dependencies(pccl_fakes fake_pmix)
+add_dependencies(pccl_fakes fake_pmix ${strict_net_plugins})
 
 # pccl_compile_tests_quickly(<target>): GoogleTest's headers are read once, and what is compiled is code
 # that runs once: the optimiser takes longer over it than it saves.

@@ -18,4 +18,8 @@ std::string fake_nvml();
 /// The path of the library that stands in for rdma-core's; empty in builds without RDMA.
 std::string fake_verbs();
 
+/// The path of the strict net plug-in with the tables of all versions; libnccl-net-strict_v<N>.so
+/// beside it has one.
+std::string strict_net_plugin();
+
 }  // namespace pccl::fakes
