@@ -267,6 +267,7 @@ Config parse_config(const Lookup& lookup, std::vector<std::string>& warnings) {
     parser.path("PCCL_GRAPH_FILE", "NCCL_GRAPH_FILE", config.graph_file);
     parser.path("PCCL_GRAPH_DUMP_FILE", "NCCL_GRAPH_DUMP_FILE", config.graph_dump_file);
     parse_rdma(parser, config.rdma);
+    parser.path("PCCL_NET_PLUGIN", config.net_plugin);
     parser.time("PCCL_PEER_TIMEOUT_MS", kLeastPeerTimeout, config.peer_timeout);
     config.peer_timeout = std::min(config.peer_timeout, kLongestPeerTimeout);
     parser.path("PCCL_CAPSULES", config.capsules);

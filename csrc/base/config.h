@@ -78,6 +78,8 @@ struct Config {
         int queue_pairs = 1;    // PCCL_IB_QPS: queue pairs of a link and port, 1 to 8
     };
     Rdma rdma{};
+    std::string net_plugin;  // PCCL_NET_PLUGIN: name or path of a net plug-in of NCCL's ABI; empty
+                             // = none, or libnccl-net.so where transports lists netplugin
     // NCCL's names, NCCL_TOPO_FILE and so on, apply where PCCL's are unset.
     std::string topo_file;        // PCCL_TOPO_FILE: a description of the machine, used before
                                   // detection

@@ -21,6 +21,7 @@ void bind_capsule(extension::Module& module);
 void bind_p2p(extension::Module& module);
 void bind_p2p_transfer(extension::Module& module);
 void bind_bare_socket(extension::Module& module);
+void bind_net_plugin(extension::Module& module);
 void bind_rdma(extension::Module& module);
 void bind_store(extension::Module& module);
 void bind_simulator(extension::Module& module);  // call after bind_capsule()

@@ -80,6 +80,7 @@ PYBIND11_MODULE(_core, bare) {
     pccl::bindings::bind_capsule(module);
     pccl::bindings::bind_p2p(module);
     pccl::bindings::bind_bare_socket(module);
+    pccl::bindings::bind_net_plugin(module);
     pccl::bindings::bind_rdma(module);
     pccl::bindings::bind_store(module);
     pccl::bindings::bind_simulator(module);

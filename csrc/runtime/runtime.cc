@@ -67,6 +67,8 @@ Result<std::shared_ptr<Runtime>> Runtime::create(transport::TransportFlags allow
 }
 
 Result<std::shared_ptr<Runtime>> Runtime::of_process() {
+    PCCL_ASSIGN_OR_RETURN(const auto allowed, configured_transports());
+    prepare_network(allowed);
     auto& [mutex, current] = current_runtime();
     const std::lock_guard lock(mutex);
     if (auto runtime = current.lock()) {
@@ -76,7 +78,6 @@ Result<std::shared_ptr<Runtime>> Runtime::of_process() {
             "forkserver, "
             "or fork before the first group is made");
     }
-    PCCL_ASSIGN_OR_RETURN(const auto allowed, configured_transports());
     PCCL_ASSIGN_OR_RETURN(auto runtime, create(allowed));
     current = runtime;
     return runtime;

@@ -14,6 +14,7 @@
 #include "csrc/bootstrap/secret_file.h"
 #include "csrc/runtime/rdma.h"
 #include "csrc/transport/control/socket_control_plane.h"
+#include "csrc/transport/netplugin/net_transport.h"
 #include "csrc/transport/shm/shm_transport.h"
 #include "csrc/transport/tcp/tcp_transport.h"
 #ifdef PCCL_WITH_VERBS
@@ -41,6 +42,25 @@ MadeTransport make_shm(const TransportParts& parts) {
     PCCL_ASSIGN_OR_RETURN(const auto here, parts.control.within_host());
     PCCL_TRY(transport::shm::check_shared_memory(parts.waiter));
     return MadeTransport(std::make_unique<transport::shm::ShmTransport>(parts.waiter, here));
+}
+
+std::string net_plugin_name() {
+    const std::string& name = process_config().net_plugin;
+    return name.empty() ? sys::net_plugin::kUsualName : name;
+}
+
+MadeTransport make_netplugin(const TransportParts& parts) {
+    const Config& config = process_config();
+    PCCL_ASSIGN_OR_RETURN(const auto here, parts.control.between_hosts());
+    auto made = transport::netplugin::NetTransport::create(
+        parts.waiter, here,
+        {.plugin = net_plugin_name(),
+         .stream = transport::tcp::TcpOptions().stream,
+         .peer_timeout = config.peer_timeout});
+    if (made.is_ok()) return MadeTransport(std::move(*made));
+    // PCCL_TRANSPORTS requests it by name.
+    if (parts.is_chosen) return Status::invalid_argument(made.status().message());
+    return made.status();
 }
 
 MadeTransport make_tcp(const TransportParts& parts) {
@@ -85,11 +105,19 @@ struct TransportEntry {
 constexpr std::array kTransports{
     // fastest first
     TransportEntry{TransportKind::kShm, PeerDistance::kHost, &make_shm},
+    TransportEntry{TransportKind::kNetPlugin, PeerDistance::kNetwork, &make_netplugin},
 #ifdef PCCL_WITH_VERBS
     TransportEntry{TransportKind::kVerbs, PeerDistance::kNetwork, &make_verbs},
 #endif
     TransportEntry{TransportKind::kTcp, PeerDistance::kNetwork, &make_tcp},
 };
+
+/// Returns whether a transport is used: a net plug-in is used where a setting requests it.
+bool is_used(TransportKind kind, const NetworkOptions& options) {
+    const bool is_chosen = options.allowed != transport::TransportFlags::all();
+    return options.allowed.has(kind) &&
+           (kind != TransportKind::kNetPlugin || is_chosen || !process_config().net_plugin.empty());
+}
 
 transport::TransportFlags all_kinds() {
     transport::TransportFlags flags;
@@ -132,8 +160,9 @@ Status check_library_setting([[maybe_unused]] const NetworkOptions& options) {
 /// is logged once as a warning.
 LogLevel level_of_absence(const TransportEntry& entry) {
     static std::atomic<bool> is_logged{false};
-    const bool is_wanted =
-        entry.kind == TransportKind::kVerbs && !process_config().rdma.hca.empty();
+    const Config& config = process_config();
+    const bool is_wanted = (entry.kind == TransportKind::kVerbs && !config.rdma.hca.empty()) ||
+                           (entry.kind == TransportKind::kNetPlugin && !config.net_plugin.empty());
     const bool is_loud =
         (entry.reach == PeerDistance::kHost || is_wanted) && !is_logged.exchange(true);
     return is_loud ? LogLevel::kWarning : LogLevel::kInfo;
@@ -166,12 +195,18 @@ Result<transport::TransportFlags> transports_named(std::string_view names) {
         "\" names a transport that does not exist here; there are ", all_kinds().to_string()));
 }
 
+void prepare_network(transport::TransportFlags allowed) {
+    if (!is_used(TransportKind::kNetPlugin, {.allowed = allowed})) return;
+    static_cast<void>(
+        sys::net_plugin::start_plugin(net_plugin_name(), process_config().peer_timeout));
+}
+
 Result<TransportNetwork> make_network(const NetworkOptions& options, transport::Waiter& waiter) {
     PCCL_ASSIGN_OR_RETURN(auto control, make_control(options));
     TransportNetwork network;
     std::string reasons;
     for (const TransportEntry& entry : kTransports) {
-        if (!options.allowed.has(entry.kind)) continue;
+        if (!is_used(entry.kind, options)) continue;
         auto made = entry.make({.waiter = waiter,
                                 .control = *control,
                                 .tcp_sockets = options.tcp_sockets,

@@ -34,6 +34,10 @@ struct TransportNetwork {
 /// the valid ones.
 [[nodiscard]] PCCL_API Result<transport::TransportFlags> transports_named(std::string_view names);
 
+/// Starts the net plug-in, where it is used: that calls fork(), and so must not happen under a lock
+/// that fork() takes. make_network() returns the error.
+void prepare_network(transport::TransportFlags allowed);
+
 /// Makes the control plane and the transports, fastest first. Returns kUnavailable when this
 /// machine has none of `options.allowed`.
 [[nodiscard]] Result<TransportNetwork> make_network(const NetworkOptions& options,

@@ -48,6 +48,9 @@ class SharedStep final : public TrialStep {
 void become_silent(pid_t parent) {
     for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTERM, SIGINT})
         std::signal(signal, SIG_DFL);
+    sigset_t none_blocked;
+    sigemptyset(&none_blocked);
+    ::pthread_sigmask(SIG_SETMASK, &none_blocked, nullptr);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(0);
     const rlimit none{0, 0};

@@ -42,6 +42,7 @@ from pccl._core.memory import GpuMemory as GpuMemory
 from pccl._core.memory import GpuWorkspace as GpuWorkspace
 from pccl._core.memory import Memory as Memory
 from pccl._core.memory import Workspace as Workspace
+from pccl._core.net_plugin import net_plugin_report as net_plugin_report
 from pccl._core.operator import Operator as Operator
 from pccl._core.p2p import _echo as _echo
 from pccl._core.p2p import _lanes_to_an_equal as _lanes_to_an_equal

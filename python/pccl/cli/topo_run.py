@@ -11,7 +11,7 @@ import typing
 from rich.console import Console
 
 from pccl import topology
-from pccl._core import Communicator
+from pccl._core import Communicator, net_plugin_report
 from pccl._internal.whole_file import check_writable
 from pccl.cli import terminal
 from pccl.topology import measure, measure_hosts, report
@@ -88,11 +88,15 @@ def run(request: Request) -> None:
     if request.search is not None:
         plan = machine.search(request.search, nodes=request.nodes or 1)  # type: ignore[arg-type]
     _write_files(request, machine, plan)
+    plugin = _net_plugin(request)
     if request.as_json:
-        terminal.print_json(report.as_json(machine, plan, measured))
+        facts = report.as_json(machine, plan, measured)
+        terminal.print_json({**facts, "net_plugin": plugin} if plugin else facts)
         return
     console = Console(highlight=False)
     console.print(report.machine(machine))
+    for line in _net_plugin_lines(plugin):
+        console.print(line, soft_wrap=True)
     if plan is not None:
         console.print()
         console.print(report.plan(plan))
@@ -103,6 +107,30 @@ def run(request: Request) -> None:
         for line in measure.not_measured(machine, measured):
             console.print(f"not measured: {line}")
         console.print(f"kept in {measure.path(machine)}", soft_wrap=True)
+
+
+def _net_plugin(request: Request) -> dict[str, typing.Any]:
+    """Return the report on the net plug-in of this machine; empty where no setting names one."""
+    if request.load or request.example:
+        return {}
+    found = net_plugin_report()
+    return found if found["file"] or found["failure"] else {}
+
+
+def _net_plugin_lines(plugin: dict[str, typing.Any]) -> list[str]:
+    if not plugin:
+        return []
+    if plugin["failure"]:
+        return [f"net plug-in: {plugin['failure']}"]
+    lines = [f"net plug-in {plugin['name']} ({plugin['symbol']}, {plugin['file']})"]
+    for device in plugin["devices"]:
+        place = f", {device['pci_path']}" if device["pci_path"] else ""
+        rail = f", rail {device['rail']}" if device["rail"] >= 0 else ""
+        lines.append(
+            f"  {device['name']}: port {device['port']}, {device['megabits'] / 1000:g} Gbit/s, "
+            f"guid {device['guid']:#x}{rail}{place}"
+        )
+    return lines
 
 
 def _assumptions(text: str) -> dict[str, int]:

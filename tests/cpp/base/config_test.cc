@@ -89,6 +89,12 @@ TEST(ConfigTest, ReadsEveryKey) {
     EXPECT_EQ(parsed.config.algorithm, "all_reduce=ring,all_gather=bruck");
 }
 
+TEST(ConfigTest, ReadsTheNetPlugin) {
+    EXPECT_EQ(parse({}).config.net_plugin, "");
+    EXPECT_EQ(parse({{"PCCL_NET_PLUGIN", "/opt/a b/libnccl-net.so"}}).config.net_plugin,
+              "/opt/a b/libnccl-net.so");
+}
+
 TEST(ConfigTest, ReadsTheSettingsOfRdma) {
     const Config::Rdma usual = parse({}).config.rdma;
     EXPECT_EQ(usual.ibverbs_file, "");

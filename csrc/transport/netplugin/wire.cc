@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "csrc/transport/netplugin/wire.h"
+
+#include <span>
+
+#include "csrc/base/bytes.h"
+#include "csrc/base/text/text.h"
+
+namespace pccl::transport::netplugin {
+namespace {
+
+constexpr std::uint32_t kOfferMagic = 0x4E434350;  // "PCCN"
+constexpr std::uint16_t kOfferVersion = 1;
+
+}  // namespace
+
+std::string LinkOffer::serialise() const {
+    ByteWriter out;
+    out.u32(kOfferMagic);
+    out.u16(kOfferVersion);
+    out.u32(message_bytes);
+    for (const sys::net_plugin::Handle& handle : handles) out.raw(handle);
+    return out.take();
+}
+
+Result<LinkOffer> LinkOffer::parse(std::string_view bytes) {
+    ByteReader in(bytes);
+    LinkOffer offer;
+    std::uint32_t magic = 0;
+    std::uint16_t version = 0;
+    PCCL_TRY(in.u32(magic));
+    PCCL_TRY(in.u16(version));
+    if (magic != kOfferMagic || version != kOfferVersion)
+        return Status::invalid_argument(concat("an offer of a link over a net plug-in of version ",
+                                               version, "; expected ", kOfferVersion));
+    PCCL_TRY(in.u32(offer.message_bytes));
+    if (offer.message_bytes < kLeastMessage || offer.message_bytes > kMostMessage)
+        return Status::invalid_argument(concat("messages of ", offer.message_bytes,
+                                               " bytes; expected ", kLeastMessage, " to ",
+                                               kMostMessage));
+    for (sys::net_plugin::Handle& handle : offer.handles) PCCL_TRY(in.raw(handle));
+    PCCL_TRY(in.finish());
+    return offer;
+}
+
+std::string message_of(const Result<LinkOffer>& offer) {
+    return answer_message(offer.is_ok() ? Result<std::string>(offer->serialise())
+                                        : Result<std::string>(offer.status()));
+}
+
+Result<std::optional<LinkOffer>> LinkOfferReader::advance(int socket) {
+    PCCL_ASSIGN_OR_RETURN(const auto description, answer_.advance(socket));
+    if (!description) return std::optional<LinkOffer>();
+    PCCL_ASSIGN_OR_RETURN(const LinkOffer offer, LinkOffer::parse(*description));
+    return std::optional(offer);
+}
+
+}  // namespace pccl::transport::netplugin
