@@ -16,7 +16,7 @@ namespace py = pybind11;
 
 namespace {
 
-py::dict to_dict(const runtime::NetDevice& device) {
+py::dict net_device_fields(const runtime::NetDevice& device) {
     py::dict fields;
     fields["name"] = device.name;
     fields["pci_path"] = device.pci_path;
@@ -41,7 +41,8 @@ py::dict net_plugin_report() {
     fields["symbol"] = report.symbol;
     fields["name"] = report.name;
     py::list devices;
-    for (const runtime::NetDevice& device : report.devices) devices.append(to_dict(device));
+    for (const runtime::NetDevice& device : report.devices)
+        devices.append(net_device_fields(device));
     fields["devices"] = devices;
     fields["failure"] = report.failure;
     return fields;

@@ -52,11 +52,11 @@ std::string net_plugin_name() {
 MadeTransport make_netplugin(const TransportParts& parts) {
     const Config& config = process_config();
     PCCL_ASSIGN_OR_RETURN(const auto here, parts.control.between_hosts());
-    auto made = transport::netplugin::NetTransport::create(
-        parts.waiter, here,
-        {.plugin = net_plugin_name(),
-         .stream = transport::tcp::TcpOptions().stream,
-         .peer_timeout = config.peer_timeout});
+    auto made =
+        transport::netplugin::NetTransport::create(parts.waiter, here,
+                                                   {.plugin = net_plugin_name(),
+                                                    .stream = transport::tcp::TcpOptions().stream,
+                                                    .peer_timeout = config.peer_timeout});
     if (made.is_ok()) return MadeTransport(std::move(*made));
     // PCCL_TRANSPORTS requests it by name.
     if (parts.is_chosen) return Status::invalid_argument(made.status().message());

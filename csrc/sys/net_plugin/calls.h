@@ -36,7 +36,7 @@ class CallSlot {
     std::atomic<const char*> call_{nullptr};
     std::atomic<std::uint64_t> count_{0};  // of calls that have returned
     std::atomic<bool> is_stuck_{false};
-    // Of the watchdog alone:
+    // Only the watchdog uses these:
     std::uint64_t seen_count_ = 0;
     TimePoint since_{};
 };

@@ -12,8 +12,6 @@
 namespace pccl::sys::net_plugin {
 namespace {
 
-namespace net = abi::net_plugin;
-
 // Versions that NCCL may have beyond those that are known here.
 constexpr int kMostVersion = 32;
 

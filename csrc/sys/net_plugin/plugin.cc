@@ -20,8 +20,6 @@
 namespace pccl::sys::net_plugin {
 namespace {
 
-namespace net = abi::net_plugin;
-
 constexpr int kMostDevices = 256;
 constexpr std::size_t kLongestName = 64;
 constexpr std::size_t kLeastBytes = 4096;  // of one isend
@@ -56,7 +54,7 @@ void write_log(net::LogLevel level, unsigned long /*flags*/, const char* /*file*
     log(ours, "net plug-in: ", printable(text.data(), kLongestLine));
 }
 
-std::string text_of(Code code) {
+std::string code_text(Code code) {
     constexpr std::array<const char*, 9> kTexts{
         "success",        "unhandled CUDA error", "system error",
         "internal error", "invalid argument",     "invalid usage",
@@ -90,7 +88,7 @@ Status check_device(const DeviceProperties& device) {
 struct Start {
     explicit Start(std::string plugin) : name(std::move(plugin)) {}
 
-    /// Opens the library, and asks for its devices.
+    /// Opens the library, and finds its devices.
     Status run(const std::function<void(const char*)>& at_step);
 
     const std::string name;
@@ -108,17 +106,17 @@ Status Start::run(const std::function<void(const char*)>& at_step) {
     };
     at_step("init");
     if (const Code code = table.init(&context, &write_log); code != Code::kSuccess)
-        return failed("init", concat("fails: ", text_of(code)));
+        return failed("init", concat("fails: ", code_text(code)));
     at_step("devices");
     int count = 0;
     if (const Code code = table.devices(&count); code != Code::kSuccess)
-        return failed("devices", concat("fails: ", text_of(code)));
+        return failed("devices", concat("fails: ", code_text(code)));
     if (count < 1) return failed("devices", concat("returns ", count, " devices"));
     at_step("getProperties");
     for (int i = 0; i < std::min(count, kMostDevices); ++i) {
         DeviceProperties device;
         if (const Code code = table.get_properties(i, &device); code != Code::kSuccess)
-            return failed("getProperties", concat("of device ", i, " fails: ", text_of(code)));
+            return failed("getProperties", concat("of device ", i, " fails: ", code_text(code)));
         if (const Status usable = check_device(device); !usable.is_ok())
             return failed("getProperties",
                           concat("of device ", i, " (", printable(device.name, kLongestName),
@@ -197,7 +195,7 @@ std::string Plugin::line(std::string_view what) const { return line_of(library_,
 
 Status Plugin::check(const char* call, Code code) const {
     if (code == Code::kSuccess) return Status::ok();
-    return Status::unavailable(line(concat(call, " fails: ", text_of(code))));
+    return Status::unavailable(line(concat(call, " fails: ", code_text(code))));
 }
 
 Status Plugin::stuck(const CallSlot& slot) const {

@@ -16,8 +16,6 @@
 namespace pccl::sys::net_plugin {
 namespace {
 
-namespace net = abi::net_plugin;
-
 #define PCCL_NET_VERSION(number, ...)                  \
     struct V##number {                                 \
         static constexpr int kVersion = number;        \

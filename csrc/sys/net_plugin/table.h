@@ -17,6 +17,8 @@
 
 namespace pccl::sys::net_plugin {
 
+namespace net = abi::net_plugin;
+
 /// Result of a plug-in's function.
 using Code = abi::net_plugin::Result;
 

@@ -28,7 +28,7 @@ class RecvChannel {
     /// Takes messages that have arrived, and posts receives; returns whether any has arrived.
     Result<bool> advance();
 
-    // Of the reader:
+    // The reader calls these:
 
     /// Returns the next bytes: of one message, or, at a second call without consume() between, of
     /// several messages up to kJoined bytes.
@@ -67,7 +67,7 @@ class RecvChannel {
     std::atomic<std::uint64_t> arrived_{0};        // messages with bytes, as the reader sees them
     std::atomic<std::uint64_t> freed_{0};          // slots, by the reader
     std::atomic<bool> has_ended_{false};
-    // Of the reader:
+    // Only the reader uses these:
     std::uint64_t taken_ = 0;  // messages
     std::size_t offset_ = 0;   // in the oldest message
     std::vector<std::byte> joined_;

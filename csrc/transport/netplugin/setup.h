@@ -58,7 +58,7 @@ class Setup : public Polled {
     std::optional<Status> result_;
 };
 
-/// Of a sender.
+/// Setup of a sender.
 class ConnectSetup final : public Setup {
    public:
     ConnectSetup(Caller caller, int device, std::function<void()> ring, const LinkOffer& offer,
@@ -75,7 +75,7 @@ class ConnectSetup final : public Setup {
     const std::size_t memory_bytes_;
 };
 
-/// Of a receiver.
+/// Setup of a receiver.
 class AcceptSetup final : public Setup {
    public:
     AcceptSetup(Caller caller, int device, std::function<void()> ring, const CommSizes& sizes)

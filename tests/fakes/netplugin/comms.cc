@@ -17,8 +17,6 @@
 namespace pccl::fakes::netplugin {
 namespace {
 
-namespace net = abi::net_plugin;
-
 constexpr std::uint64_t kMagic = 0x70636c6e65743631;
 
 /// What a handle holds; most of its bytes stay unused.

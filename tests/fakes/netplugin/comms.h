@@ -21,6 +21,8 @@
 
 namespace pccl::fakes::netplugin {
 
+namespace net = abi::net_plugin;
+
 using Code = abi::net_plugin::Result;
 
 /// One receive of a group, or a send.

@@ -21,8 +21,6 @@
 namespace pccl::fakes::netplugin {
 namespace {
 
-namespace net = abi::net_plugin;
-
 constexpr const char* kName = "PcclStrict";
 constexpr int kMegabits = 100'000;
 constexpr int kMostGrouped = 8;
