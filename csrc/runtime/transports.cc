@@ -58,6 +58,9 @@ MadeTransport make_netplugin(const TransportParts& parts) {
                                                     .stream = transport::tcp::TcpOptions().stream,
                                                     .peer_timeout = config.peer_timeout});
     if (made.is_ok()) return MadeTransport(std::move(*made));
+    const bool is_missing = made.status().code() == StatusCode::kInvalidArgument;
+    if (is_missing && !config.net_plugin.empty())
+        return made.status().with_context("PCCL_NET_PLUGIN");
     // PCCL_TRANSPORTS requests it by name.
     if (parts.is_chosen) return Status::invalid_argument(made.status().message());
     return made.status();

@@ -40,7 +40,7 @@ Result<void*> open_first(const std::string& name) {
         if (opened.is_ok()) return opened;
         reasons += concat(reasons.empty() ? "" : "; ", opened.status().message());
     }
-    return Status::unavailable(std::move(reasons));
+    return Status::invalid_argument(std::move(reasons));
 }
 
 /// Returns what a library without a table of a known version has.

@@ -86,8 +86,9 @@ class PCCL_API Plugin {
 };
 
 /// Returns the plug-in `name`, started at the first call; later calls return the same result.
-/// kUnavailable with one line where it cannot be used: it is missing, has no table of a known
-/// version, crashes, or has not returned within `limit` while it starts; it has no usable device.
+/// kInvalidArgument where there is no such file. kUnavailable with one line where it cannot be
+/// used: it has no table of a known version, crashes, or has not returned within `limit` while it
+/// starts; it has no usable device.
 [[nodiscard]] PCCL_API Result<Plugin*> start_plugin(const std::string& name, Duration limit);
 
 }  // namespace pccl::sys::net_plugin

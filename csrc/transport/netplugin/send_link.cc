@@ -9,14 +9,15 @@ namespace pccl::transport::netplugin {
 Result<std::size_t> SendCore::send(ChannelId id, std::span<const Bytes> pieces, Flush flush) {
     if (status().is_set()) return status().get();
     SendChannel& stream = channel(id);
+    const bool is_empty = std::ranges::all_of(pieces, [](Bytes piece) { return piece.empty(); });
     std::size_t taken = stream.put(pieces);
+    if (taken == 0 && !is_empty) {  // completions make room
+        PCCL_TRY(advance_one(stream).status());
+        taken = stream.put(pieces);
+    }
     if (flush == Flush::kNow) stream.request_flush();
-    const bool is_full =
-        taken == 0 && std::ranges::any_of(pieces, [](Bytes piece) { return !piece.empty(); });
-    PCCL_ASSIGN_OR_RETURN(const bool has_room, advance_one(stream));
-    if (!is_full) return taken;
-    if (has_room) taken = stream.put(pieces);
-    if (taken == 0) PCCL_TRY(look_idle());
+    PCCL_TRY(advance_one(stream).status());
+    if (taken == 0 && !is_empty) PCCL_TRY(look_idle());
     return taken;
 }
 
