@@ -141,6 +141,16 @@ class Parser {
         target = *value;
     }
 
+    /// Reads the variable of a launcher; -1 for anything but a rank, as others may use its name.
+    int rank(const char* key) {
+        int parsed = -1;
+        const auto value = find(key);
+        if (!value) return -1;
+        const char* const end = value->data() + value->size();
+        const auto [stop, error] = std::from_chars(value->data(), end, parsed);
+        return stop == end && error == std::errc{} ? std::max(parsed, -1) : -1;
+    }
+
     /// Reads a path, under another library's name where PCCL's is unset.
     void path(const char* key, const char* other, std::string& target) {
         path(other, target);
@@ -208,6 +218,20 @@ void parse_rdma(Parser& parser, Config::Rdma& rdma) {
     number("PCCL_IB_QPS", 1, 8, rdma.queue_pairs);
 }
 
+constexpr const char* kInterfaceSyntax =
+    "use interface names such as eth, =eth0 or ^lo, or a subnet such as 10.0.0.0/8";
+
+void parse_interfaces(Parser& parser, const char* key, std::string& target) {
+    parser.text(key, "=^,.:/_-@ ", kInterfaceSyntax, target);
+}
+
+void parse_nccl_plugin(Parser& parser, Config& config) {
+    parse_interfaces(parser, "NCCL_SOCKET_IFNAME", config.nccl_plugin.ifname);
+    if (!config.socket_ifname.empty()) config.nccl_plugin.ifname = config.socket_ifname;
+    for (const char* key : {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"})
+        if (config.nccl_plugin.rank < 0) config.nccl_plugin.rank = parser.rank(key);
+}
+
 Config read_environment() {
     std::vector<std::string> warnings;
     Config config = parse_config([](const char* key) { return std::getenv(key); }, warnings);
@@ -233,12 +257,8 @@ Config parse_config(const Lookup& lookup, std::vector<std::string>& warnings) {
     Parser parser(lookup, config.unusable, warnings);
     parser.level("PCCL_LOG_LEVEL", config.log_level);
     parser.text("PCCL_TRANSPORTS", "_, ", "use a list such as shm,tcp", config.transports);
-    parser.text("PCCL_SOCKET_IFNAME", "=^,.:/_-@ ",
-                "use interface names such as eth, =eth0 or ^lo, or a subnet such as 10.0.0.0/8",
-                config.socket_ifname);
-    parser.text("PCCL_MANAGEMENT_IFNAME", "=^,.:/_-@ ",
-                "use interface names such as eth, =eth0 or ^lo, or a subnet such as 10.0.0.0/8",
-                config.management_ifname);
+    parse_interfaces(parser, "PCCL_SOCKET_IFNAME", config.socket_ifname);
+    parse_interfaces(parser, "PCCL_MANAGEMENT_IFNAME", config.management_ifname);
     parser.text("PCCL_HOST_ID", ".:_-", "use letters, digits and . : _ -", config.host_id);
     parser.guard("PCCL_SECRET_FILE", config.secret_file);
     parser.path("PCCL_TUNING_FILE", config.tuning_file);
@@ -268,6 +288,7 @@ Config parse_config(const Lookup& lookup, std::vector<std::string>& warnings) {
     parser.path("PCCL_GRAPH_DUMP_FILE", "NCCL_GRAPH_DUMP_FILE", config.graph_dump_file);
     parse_rdma(parser, config.rdma);
     parser.path("PCCL_NET_PLUGIN", config.net_plugin);
+    parse_nccl_plugin(parser, config);
     parser.time("PCCL_PEER_TIMEOUT_MS", kLeastPeerTimeout, config.peer_timeout);
     config.peer_timeout = std::min(config.peer_timeout, kLongestPeerTimeout);
     parser.path("PCCL_CAPSULES", config.capsules);

@@ -80,6 +80,12 @@ struct Config {
     Rdma rdma{};
     std::string net_plugin;  // PCCL_NET_PLUGIN: name or path of a net plug-in of NCCL's ABI; empty
                              // = none, or libnccl-net.so where transports lists netplugin
+    /// Settings of the plug-in for NCCL (plugins/nccl).
+    struct NcclPlugin {
+        std::string ifname;  // PCCL_SOCKET_IFNAME, or NCCL_SOCKET_IFNAME where that is unset
+        int rank = -1;       // RANK, or its name in MPI's launchers and Slurm; -1: none of them
+    };
+    NcclPlugin nccl_plugin{};
     // NCCL's names, NCCL_TOPO_FILE and so on, apply where PCCL's are unset.
     std::string topo_file;        // PCCL_TOPO_FILE: a description of the machine, used before
                                   // detection

@@ -23,6 +23,14 @@ struct KernelTcpInfo {
 };
 static_assert(sizeof(::tcp_info) == 104, "the C library's tcp_info ends with tcpi_total_retrans");
 
+/// Returns what the kernel fills in; zeros where it has nothing.
+KernelTcpInfo tcp_info_of(int fd) {
+    KernelTcpInfo info{};
+    socklen_t size = sizeof info;
+    if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return {};
+    return info;
+}
+
 }  // namespace
 
 PathCounters& operator+=(PathCounters& sum, const PathCounters& more) {
@@ -34,13 +42,16 @@ PathCounters& operator+=(PathCounters& sum, const PathCounters& more) {
 }
 
 PathCounters path_counters(int fd) {
-    KernelTcpInfo info{};
-    socklen_t size = sizeof info;
-    if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return {};
+    const KernelTcpInfo info = tcp_info_of(fd);
     return {.sent = info.bytes_acked,
             .resent = info.bytes_retrans,
             .round_trip = std::chrono::microseconds(info.start.tcpi_rtt),
             .busy = std::chrono::microseconds(info.busy_time)};
+}
+
+unsigned unanswered(int fd) {
+    const KernelTcpInfo info = tcp_info_of(fd);
+    return std::max<unsigned>(info.start.tcpi_retransmits, info.start.tcpi_probes);
 }
 
 }  // namespace pccl::sys

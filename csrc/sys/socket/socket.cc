@@ -112,6 +112,13 @@ Result<bool> refuse_oneself(int fd, const Address& address) {
     return Status::unavailable(concat("nobody listens at ", address.to_string()));
 }
 
+/// Returns the bytes that the kernel counts by this request of ioctl(); 0 where it does not.
+std::size_t queued_bytes(int fd, unsigned long request) {
+    int bytes = 0;
+    if (::ioctl(fd, request, &bytes) != 0 || bytes < 0) return 0;
+    return static_cast<std::size_t>(bytes);
+}
+
 Status wait_for(const Interest& interest, Deadline deadline, std::string_view what) {
     if (wait_for_any({&interest, 1}, deadline.slice()) || !deadline.passed()) return Status::ok();
     return Status::timeout(concat("the deadline passed while ", what));
@@ -120,13 +127,26 @@ Status wait_for(const Interest& interest, Deadline deadline, std::string_view wh
 }  // namespace
 
 void give_up_after(int fd, std::chrono::milliseconds silence) {
+    set_user_timeout(fd, silence);
+    probe_when_idle(fd, silence);
+}
+
+void probe_when_idle(int fd, std::chrono::milliseconds silence) {
     const auto idle_seconds = std::max<long>(1, silence.count() / 2000);
     const auto probe_seconds = std::max<long>(1, silence.count() / 6000);
-    set_user_timeout(fd, silence);
     set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
     set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, static_cast<int>(idle_seconds));
     set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, static_cast<int>(probe_seconds));
     set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
+}
+
+Status connect_from(int fd, const Address& source) {
+    set_option(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+    const Address any_port = source.with_port(0);
+    if (::bind(fd, any_port.raw(), any_port.raw_bytes()) == 0) return Status::ok();
+    return Status(StatusCode::kUnavailable,
+                  Status::from_errno(errno, concat("cannot connect from ", source.ip_text()))
+                      .message());
 }
 
 Result<UniqueFd> make_socket(const Address& address, const StreamOptions& options) {
@@ -219,11 +239,9 @@ std::size_t granted_send_buffer(int fd) {
            2;  // Linux doubles the requested size for its overhead
 }
 
-std::size_t unsent_bytes(int fd) {
-    int bytes = 0;
-    if (::ioctl(fd, SIOCOUTQNSD, &bytes) != 0 || bytes < 0) return 0;
-    return static_cast<std::size_t>(bytes);
-}
+std::size_t unsent_bytes(int fd) { return queued_bytes(fd, SIOCOUTQNSD); }
+
+std::size_t unacknowledged_bytes(int fd) { return queued_bytes(fd, SIOCOUTQ); }
 
 void notify_once_unsent_below(int fd, std::size_t bytes) {
     const std::size_t most = std::numeric_limits<int>::max();

@@ -37,6 +37,13 @@ struct StreamOptions {
 /// that does not read counts as silent, too: use it for sockets that are always read.
 PCCL_API void give_up_after(int fd, std::chrono::milliseconds silence);
 
+/// Breaks an idle connection once the peer's host has been silent for `silence`. Data that the peer
+/// does not read keeps a connection.
+PCCL_API void probe_when_idle(int fd, std::chrono::milliseconds silence);
+
+/// Makes a new socket connect from the IP address `source`, with any port.
+[[nodiscard]] PCCL_API Status connect_from(int fd, const Address& source);
+
 /// Listens at `address` (port 0: any free one); `buffer_bytes` applies to the accepted sockets,
 /// too.
 [[nodiscard]] PCCL_API Result<UniqueFd> listen_on(const Address& address,
@@ -65,6 +72,8 @@ PCCL_API void give_up_after(int fd, std::chrono::milliseconds silence);
 
 /// Returns the sent bytes that have not left yet; 0 where the system does not report them.
 [[nodiscard]] PCCL_API std::size_t unsent_bytes(int fd);
+/// Returns the sent bytes that the peer's host has not acknowledged, also of a broken connection.
+[[nodiscard]] PCCL_API std::size_t unacknowledged_bytes(int fd);
 /// Makes a socket that was found full ready for output only when fewer than `bytes` have not left;
 /// it may then take as many again.
 PCCL_API void notify_once_unsent_below(int fd, std::size_t bytes);

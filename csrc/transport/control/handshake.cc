@@ -45,7 +45,7 @@ class ClientHandshake {
         transcript_.request = {};
         PCCL_TRY(sys::fill_random(transcript_.hello.nonce));
         PCCL_ASSIGN_OR_RETURN(fd_, sys::make_socket(args_.address, args_.stream));
-        return Status::ok();
+        return args_.source.is_ip() ? sys::connect_from(fd_.get(), args_.source) : Status::ok();
     }
 
     /// Makes as much progress as possible; returns ok, too, where the server has put it off.

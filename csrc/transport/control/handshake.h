@@ -38,6 +38,8 @@ struct ConnectArgs {
     sys::Address address;
     Secret secret{};
     sys::StreamOptions stream = {};
+    /// IP address of this host to connect from; no address: the kernel's choice.
+    sys::Address source = {};
     /// Error code if another process has the address: one without the secret, or without PCCL.
     StatusCode of_strangers = StatusCode::kPeerLost;
     /// True if its errors become part of a longer one, which names the interface.

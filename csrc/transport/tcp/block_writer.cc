@@ -4,59 +4,36 @@
 #include <algorithm>
 #include <numeric>
 #include <utility>
+#include <vector>
 
 #include "csrc/base/ids.h"
 
 namespace pccl::transport::tcp {
 namespace {
 
-// A block in a long queue arrives too late: others have carried later blocks, which fill the
-// receiver's buffers. So all queues are equally long in time: the queue of the fastest path may
-// fill its send buffer, and the limits of others are smaller in proportion to their throughput.
-constexpr std::size_t kMostUnsent = 2 * kMiB;
-constexpr std::size_t kLeastUnsent = 512 * kKiB;
-constexpr std::size_t kStep = 128 * kKiB;
-// Bytes over all sockets between two calls of share_out(): a few blocks of each.
-constexpr std::size_t kWindow = 4 * kMiB;
+std::vector<int> descriptors_of(const Stripes& stripes) {
+    std::vector<int> sockets(stripes.count());
+    for (std::size_t i = 0; i < sockets.size(); ++i) sockets[i] = stripes.socket(i);
+    return sockets;
+}
 
 }  // namespace
 
 BlockWriter::BlockWriter(Stripes stripes)
     : stripes_(std::move(stripes)),
-      states_(stripes_.count(), SocketState{.limit = kMostUnsent}),
+      loads_(descriptors_of(stripes_)),
       order_(stripes_.count()),
       number_left_(stripes_.is_numbered() ? sizeof number_ : 0),
       left_(stripes_.block_bytes()) {
     std::iota(order_.begin(), order_.end(), std::size_t{0});
 }
 
-void BlockWriter::measure() {
-    std::size_t gone = 0;
-    for (std::size_t i = 0; i < states_.size(); ++i) {
-        states_[i].unsent = sys::unsent_bytes(stripes_.socket(i));
-        gone += states_[i].gone();
-    }
-    if (gone >= kWindow) share_out();
-}
-
-void BlockWriter::share_out() {
-    const std::size_t most = std::ranges::max(states_, {}, &SocketState::gone).gone();
-    for (std::size_t i = 0; i < states_.size(); ++i) {
-        SocketState& state = states_[i];
-        const std::size_t share = kMostUnsent / kStep * state.gone() / most * kStep;
-        const std::size_t limit = std::max(share, kLeastUnsent);
-        if (limit != state.limit) sys::notify_once_unsent_below(stripes_.socket(i), limit);
-        state.limit = limit;
-        state.given = state.unsent;
-    }
-}
-
 bool BlockWriter::has_candidates() {
     // Among equals, the one that has waited longest comes first.
     std::rotate(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(candidate_) + 1,
                 order_.end());
-    measure();
-    const auto load_of = [&](std::size_t socket) { return states_[socket].load(); };
+    loads_.measure();
+    const auto load_of = [&](std::size_t socket) { return loads_.load(socket); };
     std::ranges::stable_sort(order_, {}, load_of);
     const auto end = std::ranges::lower_bound(order_, 1.0, {}, load_of);
     candidates_ = static_cast<std::size_t>(end - order_.begin());
@@ -83,7 +60,7 @@ bool BlockWriter::pass_on() {
 std::size_t BlockWriter::advance(std::size_t taken) {
     const std::size_t of_number = std::min(taken, number_left_);
     const std::size_t of_stream = taken - of_number;
-    states_[order_[candidate_]].given += taken;
+    loads_.add(order_[candidate_], taken);
     number_left_ -= of_number;
     left_ -= of_stream;
     if (left_ == 0) {

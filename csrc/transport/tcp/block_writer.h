@@ -3,12 +3,12 @@
 // Choice of the socket for the next bytes of a stream.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <vector>
 
 #include "csrc/transport/link.h"
+#include "csrc/transport/tcp/socket_loads.h"
 #include "csrc/transport/tcp/stripes.h"
 
 namespace pccl::transport::tcp {
@@ -49,26 +49,12 @@ class BlockWriter {
     [[nodiscard]] bool may_choose() const { return number_left_ == sizeof number_; }
     /// Sorts the sockets; returns whether any has few enough bytes waiting.
     bool has_candidates();
-    void measure();
-    void share_out();
     /// Checks the sockets that had too many bytes. If it returns false, the kernel reports when
     /// they have room, like the sockets that were tried in vain.
     bool others_have_room();
 
-    /// State of a socket, in bytes.
-    struct SocketState {
-        std::size_t given = 0;   // since the last share_out(), plus the unsent bytes at that time
-        std::size_t unsent = 0;  // in the send queue, when last measured
-        std::size_t limit = 0;   // of unsent: in proportion to the throughput of its path
-        [[nodiscard]] std::size_t gone() const { return given - std::min(unsent, given); }
-        /// Returns the relative delay of a block on this socket.
-        [[nodiscard]] double load() const {
-            return static_cast<double>(unsent) / static_cast<double>(limit);
-        }
-    };
-
     Stripes stripes_;
-    std::vector<SocketState> states_;  // by socket
+    SocketLoads loads_;
     std::vector<std::size_t> order_;   // sockets, by load at the start of this block
     std::size_t candidates_ = 1;       // number of sockets at the front of order_ with few enough
                                        // bytes

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Listening sockets of the process, which all listening communicators share.
+//
+// One socket for each interface serves them all: the handshake of a connection names the
+// communicator, whose secret it proves.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <pccl/deadline.h>
+#include <pccl/status.h>
+#include "csrc/base/unique_fd.h"
+#include "csrc/transport/control/handshake_host.h"
+#include "csrc/transport/control/handshake_server.h"
+#include "plugins/nccl/handle.h"
+#include "plugins/nccl/network_device.h"
+#include "plugins/nccl/paths.h"
+#include "plugins/nccl/recv_comm.h"
+
+namespace pccl::nccl {
+
+/// What a process is, for its peers.
+struct Self {
+    Rank rank = kNoRank;
+    std::string host{};
+};
+
+/// Sockets of one communicator that have arrived.
+class Arrivals {
+   public:
+    explicit Arrivals(const SocketRole& role, Rank source) : role_(role), source_(source) {}
+
+    [[nodiscard]] bool is_of(const SocketRole& role) const {
+        return role.communicator == role_.communicator;
+    }
+    void add(UniqueFd socket, const SocketRole& role);
+    /// Reads which sockets belong to the communicator; returns true once all of them are here.
+    /// kUnavailable where the sender gave up.
+    Result<bool> advance();
+    /// Sends `identity` over the first path. Returns the paths, once advance() has returned true.
+    Result<Paths> finish(const Identity& identity, const NetworkDevice& device);
+
+   private:
+    struct Arrival {
+        UniqueFd socket{};
+        InterfaceName interface{};
+        Begin begin{};
+        std::size_t received = 0;  // bytes of `begin`
+    };
+    Status read_begin(std::size_t path);
+
+    const SocketRole role_;
+    const Rank source_;
+    std::array<Arrival, kMostPaths> arrivals_{};
+    std::uint32_t paths_ = 0;  // bits, as in Begin; 0: not known
+    const Deadline deadline_ = Deadline::after(std::chrono::seconds(60));
+};
+
+class Acceptor final : public transport::HandshakeHost {
+   public:
+    static Result<std::shared_ptr<Acceptor>> create(const NetworkDevice& device, Self self);
+
+    /// Makes a handle at which senders are accepted until ignore().
+    Result<Handle> listen();
+    void ignore(const transport::GroupId& id);
+    /// Returns the next connection to this handle; null while there is none. Thread-safe, does not
+    /// block.
+    Result<std::unique_ptr<RecvComm>> accept(const transport::GroupId& id);
+
+    std::optional<transport::Secret> secret_of(const transport::GroupId& group) override;
+    void refused(std::string_view transport_name, const Status& why) override;
+
+   private:
+    struct Listening {
+        transport::Secret secret{};
+        std::list<Arrivals> arrivals{};
+    };
+
+    Acceptor(NetworkDevice device, Self self)
+        : device_(std::move(device)), self_(std::move(self)) {}
+    void take(UniqueFd socket, const transport::Introduction& introduction);
+    [[nodiscard]] Identity identity() const;
+
+    const NetworkDevice device_;
+    const Self self_;
+    std::mutex mutex_;  // guards what follows
+    std::vector<std::unique_ptr<transport::HandshakeServer>> servers_;
+    std::map<transport::GroupId, Listening> listening_;
+    int refusals_ = 0;
+};
+
+}  // namespace pccl::nccl

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Connection attempt of a sender: one socket for each path.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <pccl/deadline.h>
+#include <pccl/status.h>
+#include "csrc/transport/control/handshake.h"
+#include "plugins/nccl/acceptor.h"
+#include "plugins/nccl/handle.h"
+#include "plugins/nccl/network_device.h"
+#include "plugins/nccl/paths.h"
+#include "plugins/nccl/send_comm.h"
+
+namespace pccl::nccl {
+
+/// Attempt in progress. Paths that fail, or do not answer soon after others have, are left out.
+class Connector {
+   public:
+    static Result<std::unique_ptr<Connector>> start(const Handle& handle,
+                                                    const NetworkDevice& device, const Self& self);
+
+    /// Returns the communicator once the peer has accepted it; null until then. Errors name the
+    /// peer and each path. Does not block.
+    Result<std::unique_ptr<SendComm>> advance();
+
+   private:
+    struct Attempt {
+        PathEnds ends;
+        std::unique_ptr<transport::HandshakeClient> client{};  // until it has succeeded or failed
+        UniqueFd socket{};
+        Status failure{};
+    };
+
+    explicit Connector(const Handle& handle);
+    Status open(const Handle& handle, const NetworkDevice& device, const Self& self);
+    void advance(Attempt& attempt);
+    /// Returns whether the paths of the communicator are known.
+    Result<bool> choose();
+    [[nodiscard]] Status no_path() const;
+    Status send_begin();
+    Result<bool> read_identity();
+    Result<std::unique_ptr<SendComm>> finish();
+    [[nodiscard]] bool is_any_connected() const;
+
+    Peer peer_;
+    const std::vector<sys::Address> addresses_;
+    std::vector<Attempt> attempts_;
+    Deadline deadline_;
+    std::optional<Deadline> grace_;  // for the other paths, once one is there
+    bool is_patient_ = false;  // the peer's kernel has answered: more time for its process
+    bool has_begun_ = false;
+    Identity identity_{};
+    std::size_t received_ = 0;  // bytes of identity_
+};
+
+}  // namespace pccl::nccl
