@@ -147,10 +147,14 @@ if(PCCL_WITH_VERBS)
   endif()
   pccl_test(NAME fakes FOLDER ${PROJECT_SOURCE_DIR}/tests/cpp/fakes LIBRARIES pccl_fake_verbs)
 endif()
+pccl_test(NAME nccl FOLDER ${PROJECT_SOURCE_DIR}/tests/cpp/nccl LIBRARIES pccl_nccl)
+# Drives a net plug-in from two processes (tests/netplugin/README.md).
+add_executable(net_driver ${PROJECT_SOURCE_DIR}/tests/netplugin/net_driver.cc)
+target_link_libraries(net_driver PRIVATE pccl_flags ${CMAKE_DL_LIBS})
 pccl_test(NAME contract FOLDER ${PROJECT_SOURCE_DIR}/tests/contract LIBRARIES pccl_comm SHARDS 4)
 
 # Fuzz targets need clang to fuzz (pccl_fuzz.cmake). Here each is a function of its own.
-pccl_test(NAME fuzz FOLDER ${PROJECT_SOURCE_DIR}/tests/cpp/fuzz LIBRARIES pccl_comm pccl_p2p pccl_cluster)
+pccl_test(NAME fuzz FOLDER ${PROJECT_SOURCE_DIR}/tests/cpp/fuzz LIBRARIES pccl_comm pccl_p2p pccl_cluster pccl_nccl)
 file(GLOB fuzzers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/*_fuzzer.cc)
 if(NOT PCCL_WITH_VERBS)
   list(FILTER fuzzers EXCLUDE REGEX "verbs")

@@ -16,9 +16,9 @@
 namespace pccl::nccl {
 
 struct NetworkDevice {
-    std::string name;      // "eth0+eth1"
-    std::string pci_path;  // of the first interface, in /sys; empty: it has none
-    int megabits = 0;      // of all interfaces
+    std::string name{};      // "eth0+eth1"
+    std::string pci_path{};  // of the first interface, in /sys; empty: it has none
+    int megabits = 0;        // of all interfaces
     std::vector<sys::Interface> interfaces{};  // with one address each, at most kMostPaths
 };
 
