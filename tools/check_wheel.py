@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Names that a module of Python, or torch's allocator, is found by.
-ENTRIES = ("PyInit_", "pccl_")
+# Names that a module of Python, torch's allocator, or a plugin of NCCL is found by.
+ENTRIES = ("PyInit_", "pccl_", "ncclNetPlugin_v")
 # Folders of people, and of clones, but for what any machine has.
 FOLDER = re.compile(
     r"(?<![\w.])/(?:home|root|work|tmp|build|Users)/[\w.+/-]+|[\w./-]*\.venv/[\w./-]+"

@@ -2,7 +2,6 @@
 #include "plugins/nccl/path_health.h"
 
 #include "csrc/sys/socket/path_counters.h"
-#include "csrc/sys/socket/socket.h"
 
 namespace pccl::nccl {
 namespace {
@@ -13,11 +12,12 @@ constexpr unsigned kUnanswered = 2;
 
 }  // namespace
 
+bool PathHealth::is_due(TimePoint now) const {
+    return now - moved_ >= kCheckEvery && now - checked_ >= kCheckEvery;
+}
+
 PathVerdict PathHealth::check(int socket, TimePoint now) {
-    const PathVerdict before = is_silent() ? PathVerdict::kSilent : PathVerdict::kWell;
-    if (now - moved_ < kCheckEvery || now - checked_ < kCheckEvery) return before;
     checked_ = now;
-    if (sys::peer_has_closed(socket)) return PathVerdict::kClosed;
     if (sys::unanswered(socket) < kUnanswered) {
         silent_since_ = TimePoint::max();
         return PathVerdict::kWell;

@@ -13,7 +13,6 @@ namespace pccl::nccl {
 enum class PathVerdict {
     kWell,
     kSilent,  // it has carried nothing for a moment: other paths should take its pieces
-    kClosed,  // the peer has closed it
     kLost,    // it has carried nothing for as long as a host may be silent
 };
 
@@ -28,7 +27,9 @@ class PathHealth {
         moved_ = now;
         silent_since_ = TimePoint::max();
     }
-    /// Returns the verdict, which changes only now and then; makes system calls.
+    /// Returns whether it is time for another check().
+    [[nodiscard]] bool is_due(TimePoint now) const;
+    /// Returns the verdict; makes system calls.
     PathVerdict check(int socket, TimePoint now);
     [[nodiscard]] bool is_silent() const { return silent_since_ != TimePoint::max(); }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "csrc/base/text/text.h"
+#include "csrc/sys/socket/socket.h"
 
 namespace pccl::nccl {
 namespace {
@@ -21,6 +22,18 @@ RecvComm::RecvComm(Paths paths)
     : paths_(std::move(paths)),
       piece_bytes_(paths_.count() > 1 ? kPieceBytes : std::numeric_limits<std::size_t>::max()),
       lanes_(paths_.count()) {}
+
+RecvComm::~RecvComm() {
+    if (paths_.count() > 1) send_receipt();
+}
+
+void RecvComm::send_receipt() const {
+    const Receipt receipt{.end = first_};
+    for (std::size_t i = 0; i < paths_.count(); ++i)
+        if (paths_.is_alive(i))
+            static_cast<void>(
+                sys::send_some(paths_.socket(i), std::as_bytes(std::span(&receipt, 1))));
+}
 
 Result<Request*> RecvComm::irecv(std::span<std::byte> into) {
     PCCL_TRY(status_);
@@ -43,6 +56,7 @@ Status RecvComm::progress() {
         const bool is_ours = fault.code() == StatusCode::kMismatch;
         status_ = is_ours ? fault : paths_.lose(i, fault);
         PCCL_TRY(status_);
+        is_troubled_ = true;
     }
     if (paths_.count() > 1 && has_receives()) watch_for_stall(has_moved);
     return Status::ok();
@@ -80,10 +94,14 @@ Result<bool> RecvComm::read_piece(std::size_t path) {
         if (lane.pieces.left() > 0) return got > 0;
     }
     lane.pieces.end_piece();
-    if (lane.early)
+    if (lane.early) {
         PCCL_TRY(place_early(header, *std::exchange(lane.early, std::nullopt)));
-    else if (place == Place::kWanted)
+    } else if (place == Place::kWanted) {
         complete(messages_[header.sequence], header);
+    } else {
+        is_troubled_ = true;
+        send_receipt();
+    }
     return true;
 }
 
@@ -157,6 +175,7 @@ void RecvComm::complete(Message& message, const PieceHeader& header) {
     if (--message.left > 0) return;
     message.is_finished = true;
     while (has_receives() && messages_[first_].is_finished) ++first_;
+    if (is_troubled_) send_receipt();
 }
 
 }  // namespace pccl::nccl

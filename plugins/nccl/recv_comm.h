@@ -27,6 +27,10 @@ namespace pccl::nccl {
 class RecvComm final : public Communicator {
    public:
     explicit RecvComm(Paths paths);
+    /// Reports to the sender what has arrived, where it may not have found out.
+    ~RecvComm() override;
+    RecvComm(const RecvComm&) = delete;
+    RecvComm& operator=(const RecvComm&) = delete;
 
     /// Starts to receive a message of at most `into.size()` bytes. Returns null while too many
     /// requests are in flight.
@@ -64,6 +68,8 @@ class RecvComm final : public Communicator {
     /// Takes a whole piece that was read into memory of this.
     Status place_early(const PieceHeader& header, Early bytes);
     Status take_early(std::uint32_t sequence);
+    /// Reports to the sender what has arrived.
+    void send_receipt() const;
     [[nodiscard]] bool has_receives() const { return first_ != messages_.end(); }
     void watch_for_stall(bool has_moved);
 
@@ -73,6 +79,7 @@ class RecvComm final : public Communicator {
     MessageRing<Message> messages_{*this};
     std::uint32_t first_ = 0;  // the first message that has not arrived whole
     bool takes_early_ = false;
+    bool is_troubled_ = false;  // a path is lost, or the sender takes one for lost
     TimePoint moved_{};
     std::map<PieceKey, EarlyPiece> early_;
     std::size_t early_bytes_ = 0;

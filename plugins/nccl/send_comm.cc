@@ -174,10 +174,37 @@ Status SendComm::lose(std::size_t path, const Status& why) {
     // What the peer's host has acknowledged, its process will read.
     for (const Piece& piece : lanes_[path].pieces.take_acknowledged(paths_.socket(path)))
         if (is_tracked()) confirm(piece);
+    static_cast<void>(read_receipt(path));
     loads_.forget(path);
     PCCL_TRY(paths_.lose(path, why));
     pass_on(path);
     return Status::ok();
+}
+
+Status SendComm::read_receipt(std::size_t path) {
+    Lane& lane = lanes_[path];
+    const auto whole = std::as_writable_bytes(std::span(&lane.receipt, 1));
+    for (;;) {
+        PCCL_ASSIGN_OR_RETURN(
+            const std::size_t got,
+            sys::receive_some(paths_.socket(path), whole.subspan(lane.receipt_bytes)));
+        if (got == 0) return Status::ok();
+        lane.receipt_bytes = (lane.receipt_bytes + got) % whole.size();
+        if (lane.receipt_bytes > 0) continue;
+        if (!is_tracked() || lane.receipt.magic != Receipt::kMagic)
+            return Status::mismatch(paths_.peer().rank, "the peer sends bytes that are no receipt");
+        end_messages(lane.receipt.end);
+    }
+}
+
+void SendComm::end_messages(std::uint32_t end) {
+    for (std::uint32_t i = messages_.end() - MessageRing<Message>::size(); i != messages_.end(); ++i) {
+        Message& message = messages_[i];
+        const bool is_earlier = static_cast<std::int32_t>(end - message.sequence) > 0;
+        if (!message.is_used || message.is_finished || !is_earlier) continue;
+        message.has_ended.assign(message.has_ended.size(), true);
+        message.is_finished = true;
+    }
 }
 
 void SendComm::pass_on(std::size_t path) {
@@ -202,14 +229,14 @@ Status SendComm::check_paths() {
 
 Status SendComm::check_path(std::size_t path, TimePoint now) {
     Lane& lane = lanes_[path];
+    if (!lane.health.is_due(now)) return Status::ok();
+    if (const Status end = read_receipt(path); !end.is_ok()) return lose(path, end);
     switch (lane.health.check(paths_.socket(path), now)) {
         case PathVerdict::kWell:
             return Status::ok();
         case PathVerdict::kSilent:
             if (has_other(path)) pass_on(path);
             return Status::ok();
-        case PathVerdict::kClosed:
-            return lose(path, Status::unavailable("the connection was closed"));
         case PathVerdict::kLost:
             return lose(path, Status::timeout("its host has been silent for too long"));
     }

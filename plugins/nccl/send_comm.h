@@ -62,6 +62,10 @@ class SendComm final : public Communicator {
     Status lose(std::size_t path, const Status& why);
     Status check_paths();
     Status check_path(std::size_t path, TimePoint now);
+    /// Reads the receiver's receipts; returns how the path has ended, if it has.
+    Status read_receipt(std::size_t path);
+    /// Ends all messages before this one.
+    void end_messages(std::uint32_t end);
     /// Lets other paths carry what a silent path may not have carried.
     void pass_on(std::size_t path);
     [[nodiscard]] bool has_other(std::size_t path) const;
@@ -70,6 +74,8 @@ class SendComm final : public Communicator {
         SendPath pieces;
         PathHealth health;
         bool is_passed_on = false;  // others carry its pieces, too
+        Receipt receipt{};
+        std::size_t receipt_bytes = 0;  // that have arrived
     };
 
     Paths paths_;

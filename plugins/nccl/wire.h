@@ -101,6 +101,15 @@ struct PieceHeader {
 };
 static_assert(sizeof(PieceHeader) == 24);
 
+/// What a receiver sends over each of several paths before it closes them, and after each message
+/// once a path is lost: the acknowledgements of the lost path may be lost, too.
+struct Receipt {
+    static constexpr std::uint32_t kMagic = 0x52504e50;
+    std::uint32_t magic = kMagic;
+    std::uint32_t end = 0;  // all messages before this one have arrived
+};
+static_assert(sizeof(Receipt) == 8);
+
 /// Returns the number of pieces of a message; an empty one has a piece, too.
 inline std::size_t pieces_of(std::size_t message_bytes, std::size_t piece_bytes) {
     return message_bytes == 0 ? 1 : (message_bytes - 1) / piece_bytes + 1;

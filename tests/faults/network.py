@@ -129,11 +129,11 @@ def pull_link(namespace: str) -> None:
     _ip("-n", namespace, "link", "set", INTERFACE, "down")
 
 
-def limit_rate(namespace: str, mbit: int) -> None:
-    """Let the interface of a namespace send at no more than this rate."""
+def limit_rate(namespace: str, mbit: int, interface: str = INTERFACE) -> None:
+    """Let an interface of a namespace send at no more than this rate."""
     rate = ("tbf", "rate", f"{mbit}mbit", "burst", "32kb", "latency", "50ms")
     subprocess.run(
-        ["tc", "-n", namespace, "qdisc", "replace", "dev", INTERFACE, "root", *rate],
+        ["tc", "-n", namespace, "qdisc", "replace", "dev", interface, "root", *rate],
         check=True,
         capture_output=True,
         start_new_session=True,

@@ -13,6 +13,7 @@ from pccl.cli import (
     debug,
     doctor,
     info,
+    nccl_plugin,
     nixl,
     p2p,
     phase,
@@ -85,6 +86,7 @@ app.command("why", epilog=why.EXAMPLES)(why.why)
 app.add_typer(phase.app, name="phase")
 app.add_typer(p2p.app, name="p2p")
 app.add_typer(nixl.app, name="nixl")
+app.command("nccl-plugin", epilog=nccl_plugin.EXAMPLES)(nccl_plugin.nccl_plugin)
 
 
 def _reason(error: Exception) -> str:

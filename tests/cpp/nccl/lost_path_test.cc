@@ -140,6 +140,25 @@ TEST_P(LostPathTest, EveryMessageArrivesOnceWhereverAPathBreaks) {
 
 INSTANTIATE_TEST_SUITE_P(Steps, LostPathTest, testing::Values(0, 1, 2, 5, 10, 20, 50, 100));
 
+TEST(LostPathsTest, ASendEndsWhereItsReceiverHasAllOfItAndClosed) {
+    CommEnds ends(2);
+    const auto out = stamped(8 * kMiB, 1);
+    std::vector<std::byte> in(out.size());
+    Request* const sent = ends.send->isend(out).value();
+    Request* const received = ends.recv->irecv(in).value();
+    for (const Deadline end = test_deadline(); !CommEnds::is_done(*received);) {
+        ASSERT_TRUE(ends.send->progress().is_ok());
+        ASSERT_FALSE(end.passed());
+    }
+    // The sender does not see the acknowledgements of one path, and sends its pieces again, which
+    // nobody reads.
+    break_connection(ends.near_sockets[0]);
+    ends.recv.reset();
+    for (const Deadline end = test_deadline(); !CommEnds::is_done(*sent);)
+        ASSERT_FALSE(end.passed());
+    EXPECT_EQ(in, out);
+}
+
 TEST(LostPathsTest, AShortMessageWhoseRequestHasEndedIsSentAgain) {
     CommEnds ends(2);
     // Its path is broken before the kernel could send it.
