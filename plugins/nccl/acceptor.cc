@@ -67,9 +67,9 @@ Result<Paths> Arrivals::finish(const Identity& identity, const NetworkDevice& de
             if (own.address.same_ip(path.ends.near)) path.ends.near_interface = own.name;
         paths.push_back(std::move(path));
     }
-    PCCL_ASSIGN_OR_RETURN(const std::size_t sent,
-                          sys::send_some(paths.front().socket.get(),
-                                         std::as_bytes(std::span(&identity, 1))));
+    PCCL_ASSIGN_OR_RETURN(
+        const std::size_t sent,
+        sys::send_some(paths.front().socket.get(), std::as_bytes(std::span(&identity, 1))));
     if (sent != sizeof identity) return Status::unavailable("a new connection takes no bytes");
     return Paths({.rank = source_, .host = role_.host.get()}, std::move(paths));
 }
@@ -77,9 +77,9 @@ Result<Paths> Arrivals::finish(const Identity& identity, const NetworkDevice& de
 Result<std::shared_ptr<Acceptor>> Acceptor::create(const NetworkDevice& device, Self self) {
     std::shared_ptr<Acceptor> acceptor(new Acceptor(device, std::move(self)));
     for (const sys::Interface& interface : device.interfaces) {
-        PCCL_ASSIGN_OR_RETURN(
-            auto server, transport::HandshakeServer::listen(interface.address.with_port(0),
-                                                            {.stream = kDataStream}));
+        PCCL_ASSIGN_OR_RETURN(auto server,
+                              transport::HandshakeServer::listen(interface.address.with_port(0),
+                                                                 {.stream = kDataStream}));
         acceptor->servers_.push_back(std::move(server));
     }
     return acceptor;
@@ -104,9 +104,10 @@ void Acceptor::ignore(const transport::GroupId& id) {
 Result<std::unique_ptr<RecvComm>> Acceptor::accept(const transport::GroupId& id) {
     const std::scoped_lock lock(mutex_);
     for (const auto& server : servers_)
-        server->advance(*this, [this](UniqueFd socket, const transport::Introduction& introduction) {
-            take(std::move(socket), introduction);
-        });
+        server->advance(*this,
+                        [this](UniqueFd socket, const transport::Introduction& introduction) {
+                            take(std::move(socket), introduction);
+                        });
     std::list<Arrivals>& arrivals = listening_[id].arrivals;
     for (auto each = arrivals.begin(); each != arrivals.end();) {
         const auto is_whole = each->advance();

@@ -19,7 +19,7 @@ namespace {
 // A path that needs longer than this after another one is broken.
 constexpr Duration kGrace = std::chrono::seconds(3);
 // The kernel of the peer answers at once; its process may still do something else.
-constexpr int kPatience = 20;
+constexpr int kTimeoutFactor = 20;
 
 sys::Address target_of(const sys::Address& address, const sys::Interface& from) {
     return address.is_link_local() ? address.with_scope(from.index) : address;
@@ -33,8 +33,7 @@ Connector::Connector(const Handle& handle)
       deadline_(Deadline::after(process_config().connect_timeout)) {}
 
 Result<std::unique_ptr<Connector>> Connector::start(const Handle& handle,
-                                                    const NetworkDevice& device,
-                                                    const Self& self) {
+                                                    const NetworkDevice& device, const Self& self) {
     std::unique_ptr<Connector> connector(new Connector(handle));
     PCCL_TRY(connector->open(handle, device, self));
     return connector;
@@ -94,14 +93,14 @@ Result<bool> Connector::choose() {
         if (attempt.client != nullptr) advance(attempt);
     const bool any_there = std::ranges::any_of(
         attempts_, [](const Attempt& attempt) { return attempt.socket.is_open(); });
-    const bool any_open =
-        std::ranges::any_of(attempts_, [](const Attempt& attempt) { return attempt.client != nullptr; });
+    const bool any_open = std::ranges::any_of(
+        attempts_, [](const Attempt& attempt) { return attempt.client != nullptr; });
     if (any_there && !grace_) grace_ = Deadline::after(kGrace);
     if (any_there) return !any_open || grace_->passed();
     if (!any_open) return no_path();
     if (!deadline_.passed()) return false;
     if (is_any_connected() && !std::exchange(is_patient_, true)) {
-        deadline_ = Deadline::after(kPatience * process_config().connect_timeout);
+        deadline_ = Deadline::after(kTimeoutFactor * process_config().connect_timeout);
         return false;
     }
     return no_path();
@@ -120,13 +119,14 @@ Status Connector::send_begin() {
     Begin begin;
     for (std::size_t i = 0; i < attempts_.size(); ++i)
         if (attempts_[i].socket.is_open()) begin.paths |= 1U << i;
-    deadline_ = Deadline::after(kPatience * process_config().connect_timeout);
+    deadline_ = Deadline::after(kTimeoutFactor * process_config().connect_timeout);
     for (Attempt& attempt : attempts_) {
         if (attempt.client) attempt.failure = attempt.client->timeout_error();
         attempt.client.reset();
         if (!attempt.socket.is_open()) continue;
         probe_data_socket(attempt.socket.get());
-        PCCL_TRY(sys::send_some(attempt.socket.get(), std::as_bytes(std::span(&begin, 1))).status());
+        PCCL_TRY(
+            sys::send_some(attempt.socket.get(), std::as_bytes(std::span(&begin, 1))).status());
     }
     has_begun_ = true;
     return Status::ok();
@@ -137,15 +137,16 @@ Result<bool> Connector::read_identity() {
         std::ranges::find_if(attempts_, [](const Attempt& a) { return a.socket.is_open(); });
     const auto whole = std::as_writable_bytes(std::span(&identity_, 1));
     while (received_ < whole.size()) {
-        PCCL_ASSIGN_OR_RETURN(const std::size_t got, sys::receive_some(first->socket.get(),
-                                                                       whole.subspan(received_)));
+        PCCL_ASSIGN_OR_RETURN(const std::size_t got,
+                              sys::receive_some(first->socket.get(), whole.subspan(received_)));
         if (got == 0 && deadline_.passed())
             return Status::timeout("its process does not accept the connection", peer_.rank);
         if (got == 0) return false;
         received_ += got;
     }
     if (identity_.magic == Identity::kMagic) return true;
-    return Status::mismatch(peer_.rank, "the peer answers with bytes that are no description of it");
+    return Status::mismatch(peer_.rank,
+                            "the peer answers with bytes that are no description of it");
 }
 
 Result<std::unique_ptr<SendComm>> Connector::advance() {

@@ -53,7 +53,7 @@ class Connector {
     std::vector<Attempt> attempts_;
     Deadline deadline_;
     std::optional<Deadline> grace_;  // for the other paths, once one is there
-    bool is_patient_ = false;  // the peer's kernel has answered: more time for its process
+    bool is_patient_ = false;        // the peer's kernel has answered: more time for its process
     bool has_begun_ = false;
     Identity identity_{};
     std::size_t received_ = 0;  // bytes of identity_

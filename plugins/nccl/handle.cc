@@ -93,10 +93,8 @@ Result<Handle> Handle::decode(std::span<const std::byte, sizeof(HandleBytes)> by
     if (wire.count == 0 || wire.count > kMostAddresses || wire.needs_secret > 1 ||
         wire.rank < kNoRank)
         return broken;
-    Handle handle{.id = wire.id,
-                  .key = wire.key,
-                  .needs_secret = wire.needs_secret == 1,
-                  .rank = wire.rank};
+    Handle handle{
+        .id = wire.id, .key = wire.key, .needs_secret = wire.needs_secret == 1, .rank = wire.rank};
     std::size_t used = 0;
     for (std::uint32_t i = 0; i < wire.count; ++i) {
         const bool is_ipv6 = ((wire.ipv6 >> i) & 1U) != 0;

@@ -95,7 +95,7 @@ Result<NetworkDevice> make_network_device(std::vector<sys::Interface> interfaces
     sys::examine_interfaces(interfaces);
     auto best = one_of_each(interfaces, spec);
     if (spec.empty()) drop_internal(best);
-    // Of no interface, the function returns what there is.
+    // The error for no interface lists all of them.
     PCCL_ASSIGN_OR_RETURN(auto ordered,
                           sys::candidate_interfaces(best.empty() ? interfaces : best, spec));
     NetworkDevice device;

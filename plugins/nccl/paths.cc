@@ -34,8 +34,8 @@ Status Paths::lose(std::size_t path, const Status& why) {
     const auto fault_of = [](const Path& each) {
         return concat(each.ends.name(), ": ", each.fault.message());
     };
-    return Status::peer_lost(peer_.rank, concat(peer_.name(), " is lost (",
-                                                some_of(paths_, kMostPaths, fault_of), ")"));
+    return Status::peer_lost(
+        peer_.rank, concat(peer_.name(), " is lost (", some_of(paths_, kMostPaths, fault_of), ")"));
 }
 
 }  // namespace pccl::nccl

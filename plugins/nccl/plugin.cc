@@ -44,8 +44,8 @@ Status Plugin::init() {
         PCCL_TRY(check_settings(config));
         PCCL_TRY(bootstrap::job_secret({}).status());
         PCCL_ASSIGN_OR_RETURN(auto interfaces, sys::list_interfaces());
-        PCCL_ASSIGN_OR_RETURN(device_, make_network_device(std::move(interfaces),
-                                                           config.net_plugin.ifname));
+        PCCL_ASSIGN_OR_RETURN(device_,
+                              make_network_device(std::move(interfaces), config.net_plugin.ifname));
         self_ = {.rank = config.net_plugin.rank, .host = host_name()};
         nccl_log().info("using ", described(*device_), ", one device of all",
                         config.secret_file.empty() ? "" : "; connections prove the job's secret");
@@ -77,7 +77,8 @@ Result<Connector*> Plugin::attempt_of(void* handle) {
     if (const std::uint64_t number = attempt_in(handle); number != 0) {
         const auto found = attempts_.find(number);
         if (found != attempts_.end()) return found->second.get();
-        return Status::invalid_argument("the handle belongs to a connection attempt that has ended");
+        return Status::invalid_argument(
+            "the handle belongs to a connection attempt that has ended");
     }
     const std::span<const std::byte, sizeof(HandleBytes)> bytes(static_cast<std::byte*>(handle),
                                                                 sizeof(HandleBytes));

@@ -110,8 +110,9 @@ Result<std::size_t> RecvComm::read_bytes(std::size_t path, Place place) {
     RecvPath& pieces = lane.pieces;
     if (!lane.early && place == Place::kNeedless) return pieces.skip(paths_.socket(path));
     const PieceHeader& header = pieces.header();
-    const std::span<std::byte> into =
-        lane.early ? std::span(*lane.early) : messages_[header.sequence].into.subspan(header.offset);
+    const std::span<std::byte> into = lane.early
+                                          ? std::span(*lane.early)
+                                          : messages_[header.sequence].into.subspan(header.offset);
     return pieces.read(paths_.socket(path), into.subspan(pieces.taken(), pieces.left()));
 }
 
@@ -147,8 +148,9 @@ RecvComm::Place RecvComm::place_of(const PieceHeader& header) {
     if (static_cast<std::int32_t>(header.sequence - messages_.end()) >= 0) return Place::kEarly;
     if (static_cast<std::int32_t>(header.sequence - first_) < 0) return Place::kNeedless;
     const Message& message = messages_[header.sequence];
-    const bool is_here = message.is_finished || (message.is_known && header.message_bytes == message.bytes &&
-                                                 message.has_piece[header.offset / piece_bytes_]);
+    const bool is_here =
+        message.is_finished || (message.is_known && header.message_bytes == message.bytes &&
+                                message.has_piece[header.offset / piece_bytes_]);
     return is_here ? Place::kNeedless : Place::kWanted;
 }
 
@@ -159,10 +161,11 @@ Status RecvComm::learn_size(Message& message, const PieceHeader& header) {
     if (header.message_bytes > message.into.size())
         return Status::mismatch(
             paths_.peer().rank,
-            concat(paths_.peer().name(), " sends ", header.message_bytes, " bytes where ",
-                   message.into.size(),
-                   " are expected: ranks may call different collectives, or have different settings "
-                   "(NCCL_ALGO, NCCL_PROTO)"));
+            concat(
+                paths_.peer().name(), " sends ", header.message_bytes, " bytes where ",
+                message.into.size(),
+                " are expected: ranks may call different collectives, or have different settings "
+                "(NCCL_ALGO, NCCL_PROTO)"));
     message.is_known = true;
     message.bytes = header.message_bytes;
     message.left = pieces_of(message.bytes, piece_bytes_);

@@ -40,8 +40,8 @@ class RecvComm final : public Communicator {
    private:
     struct Message : Request {
         std::span<std::byte> into;
-        bool is_known = false;         // bytes and has_piece are set
-        std::size_t left = 0;          // pieces that have not arrived
+        bool is_known = false;          // bytes and has_piece are set
+        std::size_t left = 0;           // pieces that have not arrived
         std::vector<bool> has_piece{};  // by piece
     };
     /// Bytes of a piece of a message without a receive.

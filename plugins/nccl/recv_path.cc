@@ -23,7 +23,8 @@ Result<bool> RecvPath::find_piece(int socket, std::size_t piece_bytes) {
     if (end_ - begin_ < sizeof header_) return false;
     std::memcpy(&header_, held_.data() + begin_, sizeof header_);
     if (!header_.is_valid(piece_bytes))
-        return Status::invalid_argument("the connection carries bytes that are no piece of a message");
+        return Status::invalid_argument(
+            "the connection carries bytes that are no piece of a message");
     begin_ += sizeof header_;
     has_piece_ = true;
     length_ = header_.length(piece_bytes);

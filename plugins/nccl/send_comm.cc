@@ -198,7 +198,8 @@ Status SendComm::read_receipt(std::size_t path) {
 }
 
 void SendComm::end_messages(std::uint32_t end) {
-    for (std::uint32_t i = messages_.end() - MessageRing<Message>::size(); i != messages_.end(); ++i) {
+    for (std::uint32_t i = messages_.end() - MessageRing<Message>::size(); i != messages_.end();
+         ++i) {
         Message& message = messages_[i];
         const bool is_earlier = static_cast<std::int32_t>(end - message.sequence) > 0;
         if (!message.is_used || message.is_finished || !is_earlier) continue;

@@ -35,8 +35,8 @@ class SendComm final : public Communicator {
    private:
     struct Message : Request {
         std::span<const std::byte> data;
-        std::size_t given = 0;       // pieces that a path has taken
-        std::size_t left = 0;        // pieces that have not ended
+        std::size_t given = 0;        // pieces that a path has taken
+        std::size_t left = 0;         // pieces that have not ended
         std::vector<bool> has_ended;  // by piece; empty over one path
     };
 
@@ -83,8 +83,8 @@ class SendComm final : public Communicator {
     std::vector<Lane> lanes_;  // by path
     transport::tcp::SocketLoads loads_;
     MessageRing<Message> messages_{*this};
-    std::uint32_t unsent_ = 0;   // the first message of which pieces are left to be given
-    std::deque<Piece> again_;    // pieces of lost paths
+    std::uint32_t unsent_ = 0;  // the first message of which pieces are left to be given
+    std::deque<Piece> again_;   // pieces of lost paths
     Status status_;
 };
 

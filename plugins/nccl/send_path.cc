@@ -24,8 +24,7 @@ Result<std::size_t> SendPath::write(int socket, std::optional<Piece>& ended) {
     std::array<iovec, 2> parts{};
     std::size_t count = 0;
     const auto add = [&](std::span<const std::byte> part) {
-        if (!part.empty())
-            parts[count++] = {const_cast<std::byte*>(part.data()), part.size()};
+        if (!part.empty()) parts[count++] = {const_cast<std::byte*>(part.data()), part.size()};
     };
     add(header.subspan(of_header));
     add(bytes.subspan(of_bytes));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The tables that NCCL looks for, one for each version of the interface. A process of NCCL uses
-// the newest one that it knows.
+// the newest one that it has.
 
 #include <cstddef>
 #include <cstdint>
@@ -56,7 +56,9 @@ NcclResult report(const Status& status) {
     return code_of(status.code());
 }
 
-NcclResult refuse(std::string_view why) { return report(Status::invalid_argument(std::string(why))); }
+NcclResult refuse(std::string_view why) {
+    return report(Status::invalid_argument(std::string(why)));
+}
 
 template <typename Object>
 NcclResult hand_over(Result<std::unique_ptr<Object>> made, void** target) {
@@ -74,7 +76,7 @@ NcclResult init(abi::Logger logger, abi::ProfilerCallback /*profiler*/) { return
 
 template <typename Config>
 NcclResult init(void** context, std::uint64_t /*comm*/, Config* /*config*/, abi::Logger logger,
-                    abi::ProfilerCallback /*profiler*/) {
+                abi::ProfilerCallback /*profiler*/) {
     *context = nullptr;
     return init(logger);
 }
@@ -132,17 +134,17 @@ NcclResult connect(int device, void* handle, void** send_comm) {
 }
 
 NcclResult connect(int device, void* handle, void** send_comm,
-                      abi::DeviceHandle** /*device_handle*/) {
+                   abi::DeviceHandle** /*device_handle*/) {
     return connect(device, handle, send_comm);
 }
 
 NcclResult connect(int device, abi::v10::Config* /*config*/, void* handle, void** send_comm,
-                       abi::DeviceHandle** /*device_handle*/) {
+                   abi::DeviceHandle** /*device_handle*/) {
     return connect(device, handle, send_comm);
 }
 
 NcclResult connect(void* /*context*/, int device, void* handle, void** send_comm,
-                       abi::DeviceHandle** /*device_handle*/) {
+                   abi::DeviceHandle** /*device_handle*/) {
     return connect(device, handle, send_comm);
 }
 
@@ -172,9 +174,9 @@ NcclResult hand_over(const Result<Request*>& posted, void** request) {
 }
 
 NcclResult send_bytes(void* send_comm, void* data, std::size_t size, void** request) {
-    return hand_over(static_cast<SendComm*>(send_comm)->isend(
-                         {static_cast<const std::byte*>(data), size}),
-                     request);
+    return hand_over(
+        static_cast<SendComm*>(send_comm)->isend({static_cast<const std::byte*>(data), size}),
+        request);
 }
 
 NcclResult receive_bytes(void* recv_comm, int n, void** data, std::size_t size, void** request) {
@@ -185,13 +187,13 @@ NcclResult receive_bytes(void* recv_comm, int n, void** data, std::size_t size, 
 }
 
 NcclResult isend(void* send_comm, void* data, int size, int /*tag*/, void* /*mhandle*/,
-                     void** request) {
+                 void** request) {
     if (size < 0) return refuse("the size of a message is negative");
     return send_bytes(send_comm, data, static_cast<std::size_t>(size), request);
 }
 
 NcclResult isend(void* send_comm, void* data, std::size_t size, int /*tag*/, void* /*mhandle*/,
-                    void** request) {
+                 void** request) {
     return send_bytes(send_comm, data, size, request);
 }
 
@@ -201,13 +203,13 @@ NcclResult isend(void* send_comm, void* data, std::size_t size, int /*tag*/, voi
 }
 
 NcclResult irecv(void* recv_comm, int n, void** data, int* sizes, int* /*tags*/,
-                     void** /*mhandles*/, void** request) {
+                 void** /*mhandles*/, void** request) {
     if (n != 1 || sizes[0] < 0) return refuse("a receive has one buffer, of no negative size");
     return receive_bytes(recv_comm, n, data, static_cast<std::size_t>(sizes[0]), request);
 }
 
 NcclResult irecv(void* recv_comm, int n, void** data, std::size_t* sizes, int* /*tags*/,
-                    void** /*mhandles*/, void** request) {
+                 void** /*mhandles*/, void** request) {
     return receive_bytes(recv_comm, n, data, sizes[0], request);
 }
 
@@ -282,9 +284,9 @@ constexpr Net table() {
 }  // namespace pccl::nccl
 
 // NOLINTBEGIN(readability-identifier-naming): the names that NCCL looks for
-#define PCCL_NET_TABLE(version)                                                           \
-    extern "C" __attribute__((visibility("default")))                                     \
-    const pccl::abi::net_plugin::version::Net ncclNetPlugin_##version =                   \
+#define PCCL_NET_TABLE(version)                                         \
+    extern "C" __attribute__((visibility("default")))                   \
+    const pccl::abi::net_plugin::version::Net ncclNetPlugin_##version = \
         pccl::nccl::table<pccl::abi::net_plugin::version::Net>()
 
 PCCL_NET_TABLE(v6);

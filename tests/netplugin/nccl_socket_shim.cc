@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What NCCL's socket transport takes from the rest of NCCL, for a plug-in of it alone: settings from
-// the environment, no log but warnings, no GPU. tests/netplugin/nccl_socket.sh compiles it against
-// NCCL's headers.
+// What NCCL's socket transport takes from the rest of NCCL, for a plug-in of it alone: settings
+// from the environment, no log but warnings, no GPU. tests/netplugin/nccl_socket.sh compiles it
+// against NCCL's headers.
+
+#include <cuda_runtime.h>
 
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
-
-#include <cuda_runtime.h>
 
 #include "debug.h"
 

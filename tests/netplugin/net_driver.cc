@@ -53,7 +53,7 @@ struct Options {
     bool is_a = false;
     std::filesystem::path folder;
     int version = abi::kNewestVersion;
-    std::vector<std::size_t> sizes{0,    1,     7,      8,       128,     129,     1000,   4096,
+    std::vector<std::size_t> sizes{0,    1,     7,      8,      128,     129,     1000,    4096,
                                    5000, 65536, 262144, 262145, 1000003, 4194304, 67108864};
     std::size_t bytes = std::size_t{256} << 20U;
     std::size_t window = 8;
@@ -83,7 +83,8 @@ void require(abi::Result result, const char* call) {
 __attribute__((format(printf, 5, 6))) void log_line(abi::LogLevel level, unsigned long /*flags*/,
                                                     const char* /*file*/, int /*line*/,
                                                     const char* format, ...) {
-    if (level > abi::LogLevel::kInfo || (level == abi::LogLevel::kInfo && !std::getenv("NET_DRIVER_INFO")))
+    if (level > abi::LogLevel::kInfo ||
+        (level == abi::LogLevel::kInfo && !std::getenv("NET_DRIVER_INFO")))
         return;
     std::array<char, 2048> text{};
     va_list arguments;
@@ -235,10 +236,13 @@ class Driver {
         void* request = nullptr;
         while (request == nullptr) {
             check_time("sending");
-            if constexpr (requires { net_.isend(send_, data, size, 0, nullptr, nullptr, &request); })
+            if constexpr (requires {
+                              net_.isend(send_, data, size, 0, nullptr, nullptr, &request);
+                          })
                 require(net_.isend(send_, data, size, 0, nullptr, nullptr, &request), "isend");
             else if constexpr (std::is_same_v<decltype(net_.isend), abi::IsendInt>)
-                require(net_.isend(send_, data, static_cast<int>(size), 0, nullptr, &request), "isend");
+                require(net_.isend(send_, data, static_cast<int>(size), 0, nullptr, &request),
+                        "isend");
             else
                 require(net_.isend(send_, data, size, 0, nullptr, &request), "isend");
         }
@@ -388,15 +392,24 @@ void parse(int argc, char** argv) {
     for (int i = 4; i < argc; ++i) {
         const std::string_view option = argv[i];
         const auto value = [&] { return std::string(i + 1 < argc ? argv[++i] : "0"); };
-        if (option == "--abi") options.version = std::stoi(value());
-        else if (option == "--sizes") options.sizes = numbers_in(value());
-        else if (option == "--bytes") options.bytes = std::stoull(value());
-        else if (option == "--window") options.window = std::stoull(value());
-        else if (option == "--hold") options.hold_ms = std::stoi(value());
-        else if (option == "--seconds") options.seconds = std::stoi(value());
-        else if (option == "--latency") options.latency = true;
-        else if (option == "--throughput") options.throughput = true;
-        else fail("unknown option " + std::string(option));
+        if (option == "--abi")
+            options.version = std::stoi(value());
+        else if (option == "--sizes")
+            options.sizes = numbers_in(value());
+        else if (option == "--bytes")
+            options.bytes = std::stoull(value());
+        else if (option == "--window")
+            options.window = std::stoull(value());
+        else if (option == "--hold")
+            options.hold_ms = std::stoi(value());
+        else if (option == "--seconds")
+            options.seconds = std::stoi(value());
+        else if (option == "--latency")
+            options.latency = true;
+        else if (option == "--throughput")
+            options.throughput = true;
+        else
+            fail("unknown option " + std::string(option));
     }
 }
 
@@ -408,14 +421,29 @@ int main(int argc, char** argv) {
     void* const library = ::dlopen(options.plugin.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) fail(::dlerror());
     switch (options.version) {
-        case 6: drive<abi::v6::Net>(library); break;
-        case 7: drive<abi::v7::Net>(library); break;
-        case 8: drive<abi::v8::Net>(library); break;
-        case 9: drive<abi::v9::Net>(library); break;
-        case 10: drive<abi::v10::Net>(library); break;
-        case 11: drive<abi::v11::Net>(library); break;
-        case 12: drive<abi::v12::Net>(library); break;
-        default: fail("the interface has versions 6 to 12");
+        case 6:
+            drive<abi::v6::Net>(library);
+            break;
+        case 7:
+            drive<abi::v7::Net>(library);
+            break;
+        case 8:
+            drive<abi::v8::Net>(library);
+            break;
+        case 9:
+            drive<abi::v9::Net>(library);
+            break;
+        case 10:
+            drive<abi::v10::Net>(library);
+            break;
+        case 11:
+            drive<abi::v11::Net>(library);
+            break;
+        case 12:
+            drive<abi::v12::Net>(library);
+            break;
+        default:
+            fail("the interface has versions 6 to 12");
     }
     return 0;
 }

@@ -144,9 +144,9 @@ Status connect_from(int fd, const Address& source) {
     set_option(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
     const Address any_port = source.with_port(0);
     if (::bind(fd, any_port.raw(), any_port.raw_bytes()) == 0) return Status::ok();
-    return Status(StatusCode::kUnavailable,
-                  Status::from_errno(errno, concat("cannot connect from ", source.ip_text()))
-                      .message());
+    return Status(
+        StatusCode::kUnavailable,
+        Status::from_errno(errno, concat("cannot connect from ", source.ip_text())).message());
 }
 
 Result<UniqueFd> make_socket(const Address& address, const StreamOptions& options) {

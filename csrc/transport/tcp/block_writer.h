@@ -55,10 +55,10 @@ class BlockWriter {
 
     Stripes stripes_;
     SocketLoads loads_;
-    std::vector<std::size_t> order_;   // sockets, by load at the start of this block
-    std::size_t candidates_ = 1;       // number of sockets at the front of order_ with few enough
-                                       // bytes
-    std::size_t candidate_ = 0;        // index in order_
+    std::vector<std::size_t> order_;  // sockets, by load at the start of this block
+    std::size_t candidates_ = 1;      // number of sockets at the front of order_ with few enough
+                                      // bytes
+    std::size_t candidate_ = 0;       // index in order_
     BlockNumber number_ = 0;
     std::size_t number_left_;
     std::size_t left_;

@@ -21,8 +21,7 @@ constexpr std::size_t kWindow = 4 * kMiB;
 }  // namespace
 
 SocketLoads::SocketLoads(std::vector<int> sockets)
-    : sockets_(std::move(sockets)),
-      states_(sockets_.size(), SocketState{.limit = kMostUnsent}) {}
+    : sockets_(std::move(sockets)), states_(sockets_.size(), SocketState{.limit = kMostUnsent}) {}
 
 void SocketLoads::measure() {
     std::size_t gone = 0;

@@ -30,7 +30,7 @@ def plugin() -> Path:
 def nccl_plugin(
     path: Annotated[bool, typer.Option("--path", help="Print the path alone.")] = False,
 ) -> None:
-    """Print how NCCL sends over PCCL's sockets: its plugin, and the lines of a shell that select it.
+    """Print the lines of a shell by which NCCL sends over PCCL's sockets.
 
     NCCL's log (NCCL_DEBUG=INFO) then has a line "Using network PCCL".
     """

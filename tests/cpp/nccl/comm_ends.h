@@ -42,10 +42,12 @@ struct CommEnds {
             near_sockets.push_back(pair.near.get());
             far_sockets.push_back(pair.far.get());
             const std::string number = std::to_string(i);
-            near.push_back({.socket = std::move(pair.near),
-                            .ends = {.near_interface = "a" + number, .far_interface = "b" + number}});
-            far.push_back({.socket = std::move(pair.far),
-                           .ends = {.near_interface = "b" + number, .far_interface = "a" + number}});
+            near.push_back(
+                {.socket = std::move(pair.near),
+                 .ends = {.near_interface = "a" + number, .far_interface = "b" + number}});
+            far.push_back(
+                {.socket = std::move(pair.far),
+                 .ends = {.near_interface = "b" + number, .far_interface = "a" + number}});
         }
         send = std::make_unique<SendComm>(Paths({.rank = 3, .host = "host-b"}, std::move(near)),
                                           std::chrono::milliseconds(10'000));

@@ -163,8 +163,9 @@ TEST(HandleTest, OtherBytesAreRefused) {
 TEST(PathChoiceTest, SubnetsMeetAndTheRestFollowsInOrder) {
     NetworkDevice device;
     for (const char* address : {"10.0.0.1", "10.0.1.1", "10.0.2.1"})
-        device.interfaces.push_back(
-            {.name = address, .address = sys::Address::from_ip(address, 0).value(), .prefix_bits = 24});
+        device.interfaces.push_back({.name = address,
+                                     .address = sys::Address::from_ip(address, 0).value(),
+                                     .prefix_bits = 24});
     std::vector<sys::Address> far;
     for (const char* address : {"10.0.2.9", "10.0.9.9", "10.0.0.9"})
         far.push_back(sys::Address::from_ip(address, 80).value());

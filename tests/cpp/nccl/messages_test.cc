@@ -65,13 +65,15 @@ TEST_P(MessagesTest, MatchInTheOrderOfTheCallsWhateverTheirSizes) {
     for (const Deadline end = test_deadline(); received < out.size();) {
         ASSERT_FALSE(end.passed());
         if (begun < out.size())
-            if (Request* const request = ends_.send->isend(out[begun]).value(); request != nullptr) {
+            if (Request* const request = ends_.send->isend(out[begun]).value();
+                request != nullptr) {
                 sends.push_back(request);
                 ++begun;
             }
         // Receives come late: much has arrived by then.
         if (posted < out.size() && begun >= std::min(posted + 20, out.size()))
-            if (Request* const request = ends_.recv->irecv(in[posted]).value(); request != nullptr) {
+            if (Request* const request = ends_.recv->irecv(in[posted]).value();
+                request != nullptr) {
                 receives.push_back(request);
                 ++posted;
             }
