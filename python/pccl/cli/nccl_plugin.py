@@ -14,7 +14,6 @@ __all__ = ["EXAMPLES", "nccl_plugin"]
 EXAMPLES = terminal.examples(
     "pccl nccl-plugin",
     "pccl nccl-plugin --path",
-    'eval "$(pccl nccl-plugin)"        # in the script that starts each rank',
 )
 PLUGIN = "libnccl-net-pccl.so"
 
@@ -30,7 +29,7 @@ def plugin() -> Path:
 def nccl_plugin(
     path: Annotated[bool, typer.Option("--path", help="Print the path alone.")] = False,
 ) -> None:
-    """Print the lines of a shell by which NCCL sends over PCCL's sockets.
+    """Print the variables that make NCCL use PCCL's sockets.
 
     NCCL's log (NCCL_DEBUG=INFO) then has a line "Using network PCCL".
     """

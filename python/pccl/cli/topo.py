@@ -63,7 +63,7 @@ def topo(
         Path | None, typer.Option(help="File for a picture: of the plan, if any.")
     ] = None,
 ) -> None:
-    """Show a machine, what looks wrong with it, and its best channels.
+    """Show a machine, its faults, and its best channels.
 
     Bandwidths are in 10^9 bytes a second, one way. docs/reference/topology.md explains types of
     paths and warnings.

@@ -160,6 +160,20 @@ TEST(ConfigTest, TopologyFilesCountUnderNcclsNamesToo) {
     EXPECT_EQ(parsed.config.graph_dump_file, "/graphs.xml");
 }
 
+TEST(ConfigTest, ThePluginForNcclTakesItsInterfacesAndTheLaunchersRank) {
+    EXPECT_EQ(parse({{"NCCL_SOCKET_IFNAME", "^docker"}}).config.net_plugin.ifname, "^docker");
+    EXPECT_EQ(parse({{"NCCL_SOCKET_IFNAME", "^docker"}}).config.socket_ifname, "");
+    EXPECT_EQ(parse({{"NCCL_SOCKET_IFNAME", "^docker"}, {"PCCL_SOCKET_IFNAME", "eth"}})
+                  .config.net_plugin.ifname,
+              "eth");
+    EXPECT_EQ(parse({{"RANK", "7"}, {"SLURM_PROCID", "9"}}).config.net_plugin.rank, 7);
+    EXPECT_EQ(parse({{"SLURM_PROCID", "9"}}).config.net_plugin.rank, 9);
+    EXPECT_EQ(parse({}).config.net_plugin.rank, -1);
+    const Parsed other = parse({{"RANK", "first"}, {"PMI_RANK", "-4"}});
+    EXPECT_EQ(other.config.net_plugin.rank, -1);
+    EXPECT_THAT(other.warnings, IsEmpty());
+}
+
 TEST(ConfigTest, EmptyValuesCountAsUnset) {
     const Parsed parsed = parse({{"PCCL_TCP_SOCKETS", ""}, {"PCCL_LOG_LEVEL", "  "}});
     EXPECT_EQ(parsed.config.tcp_sockets, 2);

@@ -44,6 +44,20 @@ TEST(PathCounters, AreZeroOfOtherSockets) {
     EXPECT_EQ(path_counters(-1).round_trip, Duration::zero());
 }
 
+TEST(PathCounters, APeerThatDoesNotReadAnswers) {
+    const Connection pair = connected(Address::parse("127.0.0.1:0").value());
+    const std::vector<std::byte> bytes(1'000'000);
+    // Until both kernels hold as much as they take.
+    for (int full = 0; full < 3;) {
+        const auto sent = send_some(pair.client.get(), bytes);
+        ASSERT_TRUE(sent.is_ok());
+        full = *sent == 0 ? full + 1 : 0;
+        if (*sent == 0) system_clock().sleep_for(std::chrono::milliseconds(100));
+    }
+    EXPECT_LE(unanswered(pair.client.get()), 1U);
+    EXPECT_EQ(unanswered(-1), 0U);
+}
+
 TEST(PathCounters, OfParallelConnectionsAddUp) {
     PathCounters sum{.sent = 10, .resent = 1, .round_trip = microseconds(5), .busy = {}};
     sum += {.sent = 5, .resent = 2, .round_trip = microseconds(3), .busy = microseconds(9)};

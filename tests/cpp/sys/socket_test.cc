@@ -134,6 +134,29 @@ TEST(SocketTest, NobodyIsHisOwnPeer) {
               std::string::npos);
 }
 
+TEST(SocketTest, ConnectsFromTheGivenAddress) {
+    const UniqueFd listener = std::move(listen_on(Address::parse("127.0.0.1:0").value()).value());
+    const Address there = local_address(listener.get()).value();
+    const UniqueFd socket = std::move(make_socket(there).value());
+    ASSERT_TRUE(connect_from(socket.get(), Address::parse("127.0.0.9:77").value()).is_ok());
+    while (!connect_step(socket.get(), there).value()) {
+    }
+    EXPECT_EQ(local_address(socket.get())->ip_text(), "127.0.0.9");
+    EXPECT_NE(local_address(socket.get())->port(), 77);
+    const UniqueFd other = std::move(make_socket(there).value());
+    EXPECT_EQ(connect_from(other.get(), Address::parse("192.0.2.77:0").value()).code(),
+              StatusCode::kUnavailable);
+}
+
+TEST(SocketTest, BytesThatThePeerDoesNotReadAreAcknowledgedByItsHost) {
+    const Connection pair = connected(Address::parse("127.0.0.1:0").value());
+    const std::vector<std::byte> sent(1000);
+    ASSERT_TRUE(send_all(pair.client.get(), sent, test_deadline()).is_ok());
+    for (const Deadline end = test_deadline(); unacknowledged_bytes(pair.client.get()) > 0;)
+        ASSERT_FALSE(end.passed());
+    EXPECT_EQ(unacknowledged_bytes(-1), 0U);
+}
+
 TEST(SocketTest, AcceptFindsNobody) {
     const auto listener = listen_on(Address::parse("127.0.0.1:0").value());
     EXPECT_FALSE(accept_next(listener->get()).value().has_value());
