@@ -161,16 +161,16 @@ TEST(ConfigTest, TopologyFilesCountUnderNcclsNamesToo) {
 }
 
 TEST(ConfigTest, ThePluginForNcclTakesItsInterfacesAndTheLaunchersRank) {
-    EXPECT_EQ(parse({{"NCCL_SOCKET_IFNAME", "^docker"}}).config.net_plugin.ifname, "^docker");
+    EXPECT_EQ(parse({{"NCCL_SOCKET_IFNAME", "^docker"}}).config.nccl_plugin.ifname, "^docker");
     EXPECT_EQ(parse({{"NCCL_SOCKET_IFNAME", "^docker"}}).config.socket_ifname, "");
     EXPECT_EQ(parse({{"NCCL_SOCKET_IFNAME", "^docker"}, {"PCCL_SOCKET_IFNAME", "eth"}})
-                  .config.net_plugin.ifname,
+                  .config.nccl_plugin.ifname,
               "eth");
-    EXPECT_EQ(parse({{"RANK", "7"}, {"SLURM_PROCID", "9"}}).config.net_plugin.rank, 7);
-    EXPECT_EQ(parse({{"SLURM_PROCID", "9"}}).config.net_plugin.rank, 9);
-    EXPECT_EQ(parse({}).config.net_plugin.rank, -1);
+    EXPECT_EQ(parse({{"RANK", "7"}, {"SLURM_PROCID", "9"}}).config.nccl_plugin.rank, 7);
+    EXPECT_EQ(parse({{"SLURM_PROCID", "9"}}).config.nccl_plugin.rank, 9);
+    EXPECT_EQ(parse({}).config.nccl_plugin.rank, -1);
     const Parsed other = parse({{"RANK", "first"}, {"PMI_RANK", "-4"}});
-    EXPECT_EQ(other.config.net_plugin.rank, -1);
+    EXPECT_EQ(other.config.nccl_plugin.rank, -1);
     EXPECT_THAT(other.warnings, IsEmpty());
 }
 
