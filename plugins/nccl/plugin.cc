@@ -44,8 +44,8 @@ Status Plugin::init() {
         PCCL_TRY(check_settings(config));
         PCCL_TRY(bootstrap::job_secret({}).status());
         PCCL_ASSIGN_OR_RETURN(auto interfaces, sys::list_interfaces());
-        PCCL_ASSIGN_OR_RETURN(device_,
-                              make_network_device(std::move(interfaces), config.nccl_plugin.ifname));
+        PCCL_ASSIGN_OR_RETURN(
+            device_, make_network_device(std::move(interfaces), config.nccl_plugin.ifname));
         self_ = {.rank = config.nccl_plugin.rank, .host = host_name()};
         nccl_log().info("using ", described(*device_), ", one device of all",
                         config.secret_file.empty() ? "" : "; connections prove the job's secret");

@@ -48,7 +48,7 @@ namespace {
 namespace abi = pccl::abi::net_plugin;
 using Time = std::chrono::steady_clock;
 
-struct Options {
+struct DriverOptions {
     std::string plugin;
     bool is_a = false;
     std::filesystem::path folder;
@@ -63,7 +63,7 @@ struct Options {
     int seconds = 60;
 };
 
-Options options;
+DriverOptions options;
 Time::time_point end_of_time;
 
 [[noreturn]] void fail(const std::string& why) {
@@ -384,7 +384,7 @@ std::vector<std::size_t> numbers_in(std::string text) {
     return numbers;
 }
 
-void parse(int argc, char** argv) {
+void parse_arguments(int argc, char** argv) {
     if (argc < 4) fail("usage: net_driver PLUGIN a|b FOLDER [options]");
     options.plugin = argv[1];
     options.is_a = std::string_view(argv[2]) == "a";
@@ -416,7 +416,7 @@ void parse(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    parse(argc, argv);
+    parse_arguments(argc, argv);
     end_of_time = Time::now() + std::chrono::seconds(options.seconds);
     void* const library = ::dlopen(options.plugin.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) fail(::dlerror());

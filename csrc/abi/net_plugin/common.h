@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What all versions of NCCL's net plug-in ABI share.
+// Types that all versions of the ABI of NCCL's net plug-ins share.
 //
 // A plug-in is a library that exports a table of functions per version, `ncclNetPlugin_v6` to
 // `ncclNetPlugin_v12`. Tables and properties differ between versions (v6.h to v12.h), and a table
@@ -57,14 +57,14 @@ inline constexpr unsigned long kLogInit = 0x1;
 inline constexpr unsigned long kLogNet = 0x10;
 inline constexpr unsigned long kLogAll = ~0UL;
 
-/// Prints one line; `format` and what follows are those of printf().
+/// Prints one line; the arguments are those of printf().
 using Logger = void (*)(LogLevel level, unsigned long flags, const char* file, int line,
                         const char* format, ...);
 
 using ProfilerCallback = Result (*)(void** event, int type, void* parent, std::int64_t plugin,
                                     void* data);
 
-/// Who consumes what arrives: the host, or a kernel that unpacks fragments. The others belong to
+/// Who consumes received data: the host, or a kernel that unpacks fragments. The others belong to
 /// another interface of NCCL.
 enum class DeviceType : std::int32_t {
     kHost = 0,
@@ -75,7 +75,7 @@ enum class DeviceType : std::int32_t {
 };
 inline constexpr int kUnpackVersion = 7;
 
-/// What connect and accept of version 7 and newer return for kernels.
+/// Result of connect and accept of version 7 and newer, for kernels.
 struct DeviceHandle {
     DeviceType type;
     int version;

@@ -23,9 +23,9 @@ PCCL_API PathCounters& operator+=(PathCounters& sum, const PathCounters& more);
 /// Returns the counters; zeros where `fd` is no TCP socket, or the kernel lacks them (before 4.19).
 [[nodiscard]] PCCL_API PathCounters path_counters(int fd);
 
-/// Returns how often in a row the kernel has sent data, or a probe for room, without an answer: more
-/// than one is a path that carries nothing, and not a peer that does not read. 0 where `fd` is no
-/// TCP socket.
+/// Returns how often in a row the kernel has sent data, or a probe for room, without an answer:
+/// more than one is a path that carries nothing, and not a peer that does not read. 0 where `fd` is
+/// no TCP socket.
 [[nodiscard]] PCCL_API unsigned unanswered(int fd);
 
 }  // namespace pccl::sys
