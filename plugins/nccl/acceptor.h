@@ -28,7 +28,7 @@
 
 namespace pccl::nccl {
 
-/// What a process is, for its peers.
+/// Description of a process for its peers.
 struct Self {
     Rank rank = kNoRank;
     std::string host{};
@@ -92,7 +92,7 @@ class Acceptor final : public transport::HandshakeHost {
 
     const NetworkDevice device_;
     const Self self_;
-    std::mutex mutex_;  // guards what follows
+    std::mutex mutex_;  // guards the next members
     std::vector<std::unique_ptr<transport::HandshakeServer>> servers_;
     std::map<transport::GroupId, Listening> listening_;
     int refusals_ = 0;

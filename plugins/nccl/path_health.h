@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Whether a path carries what is sent over it.
+// Health of a path: whether sent bytes arrive.
 #pragma once
 
 #include <chrono>

@@ -57,7 +57,7 @@ class Plugin {
     Result<Connector*> attempt_of(void* handle);
     void end_attempt(void* handle);
 
-    std::mutex mutex_;  // guards what follows; device_ changes in the first init() only
+    std::mutex mutex_;  // guards the next members; device_ changes in the first init() only
     std::optional<NetworkDevice> device_;
     Self self_;
     int users_ = 0;

@@ -43,7 +43,7 @@ Result<void*> open_first(const std::string& name) {
     return Status::invalid_argument(std::move(reasons));
 }
 
-/// Returns what a library without a table of a known version has.
+/// Returns which tables a library exports, of which no version is known.
 std::string describe_tables(void* library) {
     for (int version = kMostVersion; version > 0; --version)
         if (::dlsym(library, symbol_of(version).c_str()) != nullptr)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What both ends of a link have in common: the lock between the thread that uses a link and the
+// Common part of both ends of a link: the lock between the thread that uses a link and the
 // thread that polls it, the peer, and the error.
 #pragma once
 

@@ -54,7 +54,7 @@ class Progress {
 
         std::mutex mutex;
         std::condition_variable changed;
-        std::vector<std::shared_ptr<Polled>> all;  // guarded by mutex, as what follows
+        std::vector<std::shared_ptr<Polled>> all;  // guarded by mutex, as the next members
         bool is_closed = false;
         bool has_ended = false;
         Deadline last = Deadline::never();

@@ -10,7 +10,7 @@
 namespace pccl::transport::netplugin {
 namespace {
 
-/// What test() leaves where a plug-in returns no sizes.
+/// Value that test() leaves where a plug-in returns no sizes.
 constexpr int kNoSize = -1;
 
 }  // namespace

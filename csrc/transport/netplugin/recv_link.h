@@ -20,7 +20,7 @@ class RecvCore final : public LinkCore {
     [[nodiscard]] RecvChannel& channel(ChannelId channel) {
         return *streams_[static_cast<std::size_t>(channel)].channel;
     }
-    /// Takes what has arrived. Returns an error once no byte of the channel can come any more.
+    /// Takes arrived bytes. Returns an error once no byte of the channel can come any more.
     Status refresh(ChannelId channel);
     /// Posts receives into slots that are free, if nothing else uses the link.
     void repost();

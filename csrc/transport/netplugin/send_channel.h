@@ -79,7 +79,7 @@ class SendChannel {
     Comm comm_;
     const std::size_t longest_;
     const std::size_t most_posted_;
-    mutable std::mutex mutex_;  // guards what follows
+    mutable std::mutex mutex_;  // guards the next members
     std::uint64_t head_ = 0;    // the bytes before it are free
     std::uint64_t tail_ = 0;
     std::uint64_t sequence_ = 0;

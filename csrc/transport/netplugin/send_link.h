@@ -14,7 +14,7 @@
 
 namespace pccl::transport::netplugin {
 
-/// What outlives a link until its last bytes have left.
+/// Part of a link that outlives it until its last bytes have left.
 class SendCore final : public LinkCore {
    public:
     SendCore(LinkParts parts, std::vector<std::unique_ptr<SendChannel>> channels)

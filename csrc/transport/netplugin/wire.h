@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What links over a plug-in send: the offer of a receiver over TCP, and messages.
+// Data that links over a plug-in send: the offer of a receiver over TCP, and messages.
 #pragma once
 
 #include <array>
@@ -17,8 +17,7 @@
 
 namespace pccl::transport::netplugin {
 
-/// What precedes the bytes of a message in the same send: plug-ins need not return how many bytes
-/// came.
+/// Header of a message, in the same send: plug-ins need not return how many bytes came.
 struct MessageHeader {
     static constexpr std::uint32_t kMagic = 0x4E500001;
 
@@ -29,7 +28,7 @@ struct MessageHeader {
 inline constexpr std::size_t kHeaderBytes = sizeof(MessageHeader);
 static_assert(kHeaderBytes == 16 && std::is_trivially_copyable_v<MessageHeader>);
 
-/// What a receiver offers: a listening communicator for each channel.
+/// Offer of a receiver: a listening communicator for each channel.
 struct LinkOffer {
     static constexpr std::uint32_t kLeastMessage = 1024;
     static constexpr std::uint32_t kMostMessage = 1 << 24;
