@@ -137,9 +137,8 @@ bool DeviceGroupImpl::end_kernels() {
 
 bool DeviceGroupImpl::await_launches(Deadline deadline) {
     const CallLock lock = lock_within(deadline.remaining());
-    return lock.owns_lock() && std::ranges::all_of(sequences(), [&](LaunchSequence* launches) {
-               return launches->order.await_all(deadline);
-           });
+    return lock.owns_lock() && std::ranges::all_of(
+        sequences(), [&](LaunchSequence* launches) { return launches->order.await_all(deadline); });
 }
 
 void DeviceGroupImpl::keep_memory() {

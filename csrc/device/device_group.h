@@ -379,8 +379,8 @@ class PCCL_API DeviceGroupImpl {
     std::string algorithms_;
     kernels::Gpus gpus_;  // with rank 0's architecture
     std::atomic<std::chrono::milliseconds> timeout_;
-    mutable std::timed_mutex mutex_;  // one call at a time, until its timeout; guards the
-                                      // per-launch fields of team_, and the following members
+    mutable std::timed_mutex mutex_;  // one call at a time, until its timeout; guards the per-launch
+                                      // fields of team_, and the following members
     std::shared_ptr<const schedule::Catalogue> catalogue_;
     LoadedSchedules loaded_;
     LaunchSequence collectives_;

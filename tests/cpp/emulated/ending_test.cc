@@ -117,8 +117,8 @@ TEST_F(EmulatedEndingTest, ACallWaitsForAnotherOneUntilItsOwnTimeout) {
     fakes::DeviceRank member{*group(0), driver(0), alone};
     const Case call{};
     const CaseRun run(call, member);
-    const Status status =
-        group(0)->launch(run.collective(), nullptr, {.timeout = std::chrono::milliseconds(10)});
+    const Status status = group(0)->launch(run.collective(), nullptr,
+                                           {.timeout = std::chrono::milliseconds(10)});
     EXPECT_EQ(status.code(), StatusCode::kTimeout);
     EXPECT_THAT(status.message(), HasSubstr("another call of rank 0"));
     EXPECT_FALSE(group(0)->await_launches(Deadline::after(std::chrono::milliseconds(10))));
