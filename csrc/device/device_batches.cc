@@ -12,7 +12,7 @@ Status DeviceGroupImpl::launch_all(std::span<const Collective> collectives, kern
                                    const DeviceLaunch& wanted) {
     PCCL_TRY(check_process());
     if (collectives.empty()) return Status::ok();
-    PCCL_ASSIGN_OR_RETURN(const auto lock, enter(wanted.timeout));
+    const auto lock = enter(wanted.timeout);
     log(collectives, stream, wanted);
     return result_of(launch_together(collectives, stream, wanted));
 }

@@ -136,8 +136,8 @@ bool DeviceGroupImpl::end_kernels() {
 }
 
 bool DeviceGroupImpl::await_launches(Deadline deadline) {
-    const CallLock lock = lock_within(deadline.remaining());
-    return lock.owns_lock() && std::ranges::all_of(
+    const std::lock_guard lock(mutex_);
+    return std::ranges::all_of(
         sequences(), [&](LaunchSequence* launches) { return launches->order.await_all(deadline); });
 }
 

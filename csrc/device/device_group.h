@@ -239,14 +239,9 @@ class PCCL_API DeviceGroupImpl {
         std::vector<Block> staged{};  // staged copies, where peers cannot map the blocks
         std::uint64_t at[abi::kMostDevices]{};
     };
-    using CallLock = std::unique_lock<std::timed_mutex>;
-    /// Locks out other calls, unless one of them does not end within `longest`.
-    [[nodiscard]] CallLock lock_within(Duration longest) const {
-        return {mutex_, std::min<Duration>(longest, std::chrono::years(1))};
-    }
-    /// Begins a call and locks out others. Its waits, also the one for another call of this rank,
-    /// end after `timeout`. The latter ends the group: peers may wait for this call.
-    [[nodiscard]] Result<CallLock> enter(std::optional<std::chrono::milliseconds> timeout = {});
+    /// Begins a call and locks out others. The waits of the call end after `timeout`.
+    [[nodiscard]] std::unique_lock<std::mutex> enter(
+        std::optional<std::chrono::milliseconds> timeout = {});
     /// Adds the following launches to the flight record.
     void log(std::span<const Collective> collectives, kernels::Stream stream,
              const DeviceLaunch& wanted);
@@ -379,8 +374,8 @@ class PCCL_API DeviceGroupImpl {
     std::string algorithms_;
     kernels::Gpus gpus_;  // with rank 0's architecture
     std::atomic<std::chrono::milliseconds> timeout_;
-    mutable std::timed_mutex mutex_;  // one call at a time, until its timeout; guards the per-launch
-                                      // fields of team_, and the following members
+    mutable std::mutex mutex_;  // one call at a time; guards the per-launch fields of team_, and
+                                // the following members
     std::shared_ptr<const schedule::Catalogue> catalogue_;
     LoadedSchedules loaded_;
     LaunchSequence collectives_;

@@ -78,18 +78,12 @@ int blocks_for(std::span<const PeerMessage> sends, int most_blocks,
 
 }  // namespace
 
-Result<DeviceGroupImpl::CallLock> DeviceGroupImpl::enter(
+std::unique_lock<std::mutex> DeviceGroupImpl::enter(
     std::optional<std::chrono::milliseconds> timeout) {
+    std::unique_lock lock(mutex_);
     using std::chrono::milliseconds;
     const milliseconds longest = std::clamp(timeout.value_or(timeout_.load()), milliseconds(0),
                                             milliseconds(std::chrono::years(1)));
-    CallLock lock = lock_within(longest);
-    if (!lock.owns_lock()) {
-        end(Status::timeout(concat("another call of rank ", options_.rank, " in group ",
-                                   options_.name, " of GPUs did not end within ", longest.count(),
-                                   " ms, the timeout of the one behind it")));
-        return health();
-    }
     team_.timeout_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(longest).count());
     return lock;
 }
@@ -126,7 +120,7 @@ Status DeviceGroupImpl::result_of(Status outcome) {
 Status DeviceGroupImpl::launch(const Collective& collective, kernels::Stream stream,
                                const DeviceLaunch& wanted) {
     PCCL_TRY(check_process());
-    PCCL_ASSIGN_OR_RETURN(const auto lock, enter(wanted.timeout));
+    const auto lock = enter(wanted.timeout);
     log({&collective, 1}, stream, wanted);
     return result_of(launch_alone(collective, stream, wanted));
 }
@@ -333,7 +327,7 @@ Status DeviceGroupImpl::exchange(const MessageExchange& messages, kernels::Strea
     PCCL_TRY(check_messages(messages.sends, options_.size));
     PCCL_TRY(check_messages(messages.receives, options_.size));
     if (messages.sends.empty() && messages.receives.empty()) return Status::ok();
-    PCCL_ASSIGN_OR_RETURN(const auto lock, enter());
+    const auto lock = enter();
     log(messages, stream);
     return result_of(exchange_all(messages, stream));
 }

@@ -59,7 +59,7 @@ Status DeviceGroupImpl::launch_trial(kernels::Stream stream) {
     const bool has_links =
         gpus_.path == kernels::GpuPath::kPeer && has_nvlinks(driver_, options_.device);
     const bool is_expected = options_.driver != nullptr || has_links;
-    PCCL_ASSIGN_OR_RETURN(const auto lock, enter());
+    const auto lock = enter();
     PCCL_ASSIGN_OR_RETURN(const auto permit,
                           window_->begin({.group = this, .stream = stream, .blocks = 1}));
     return kernels::launch_ll128_trial({.team = team_, .is_expected = is_expected}, stream);

@@ -13,16 +13,14 @@ template <typename Body>
 Status DeviceGroupImpl::when_done(Body body) {
     PCCL_TRY(check_process());
     PCCL_TRY(why_over());
-    const Deadline deadline = Deadline::after(timeout_.load());
-    if (!await_launches(deadline))
+    if (!await_launches(Deadline::after(timeout_.load())))
         return Status::timeout("the GPU has not run the launched work, so it has no timeline yet");
     Status outcome;
     {
         // A thread of its own does this: the caller's may have another GPU current.
         const BackgroundThread doing("pccl-gpu-times", [&] {
-            const CallLock lock = lock_within(deadline.remaining());
-            outcome = lock.owns_lock() ? adopt_thread()
-                                       : Status::timeout("another call of the group did not end");
+            const std::lock_guard lock(mutex_);
+            outcome = adopt_thread();
             if (outcome.is_ok()) outcome = body();
         });
     }

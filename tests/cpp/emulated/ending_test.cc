@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "tests/cpp/emulated/cases.h"
-#include "tests/fakes/deadlines.h"
 #include "tests/fakes/memory_store.h"
 
 namespace pccl::comm {
@@ -101,31 +100,6 @@ TEST_F(EmulatedEndingTest, MemoryOfAKernelThatDoesNotEndIsKept) {
     driver(0).require_events([] { return false; });
     group(0).reset();
     EXPECT_EQ(driver(0).open_mappings(), 2);
-}
-
-/// Which waits for the GPU here, and for peers elsewhere.
-TEST_F(EmulatedEndingTest, ACallWaitsForAnotherOneUntilItsOwnTimeout) {
-    std::atomic<bool> is_inside = false;
-    std::atomic<bool> may_end = false;
-    driver(0).require_events([&] {
-        is_inside = true;
-        return may_end.load();
-    });
-    std::thread other([&] { EXPECT_TRUE(group(0)->await_launches(fakes::test_deadline())); });
-    while (!is_inside) std::this_thread::yield();
-    std::barrier<> alone(1);
-    fakes::DeviceRank member{*group(0), driver(0), alone};
-    const Case call{};
-    const CaseRun run(call, member);
-    const Status status = group(0)->launch(run.collective(), nullptr,
-                                           {.timeout = std::chrono::milliseconds(10)});
-    EXPECT_EQ(status.code(), StatusCode::kTimeout);
-    EXPECT_THAT(status.message(), HasSubstr("another call of rank 0"));
-    EXPECT_FALSE(group(0)->await_launches(Deadline::after(std::chrono::milliseconds(10))));
-    may_end = true;
-    other.join();
-    while (group(1)->health().is_ok()) std::this_thread::yield();
-    EXPECT_EQ(group(1)->health().code(), StatusCode::kPeerLost);
 }
 
 }  // namespace
