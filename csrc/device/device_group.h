@@ -183,7 +183,6 @@ class PCCL_API DeviceGroupImpl {
     Status make_heaps(const DeviceRendezvous& rendezvous, std::span<const GpuPlacement> placements);
     /// Makes heaps that are not mapped yet.
     Status make_heap_of(transport::nvlink::MemoryKind kind, Deadline deadline);
-    /// Maps the heaps in the GPUs' memory. An error names why a GPU does not reach another.
     /// Maps the heaps of peers, and sets those that it has mapped in `reached`. Returns the first
     /// obstacle.
     Status map_peers(std::span<const GpuPlacement> placements, RankBits& reached);

@@ -37,6 +37,7 @@ Status DeviceGroupImpl::make_heaps(const DeviceRendezvous& rendezvous,
     PCCL_ASSIGN_OR_RETURN(ChosenPath chosen, agree_on_path(rendezvous, usable));
     gpus_.path = chosen.path;
     why_path_ = std::move(chosen.why);
+    loaded_ = LoadedSchedules(*catalogue_, gpus_);  // fewer schedules may run on this path
     return gpus_.are_over_pcie() ? make_states_for(chosen, deadline) : Status::ok();
 }
 

@@ -173,7 +173,7 @@ Result<schedule::SourcePtr> DeviceGroupImpl::schedule_for(const Collective& coll
 void DeviceGroupImpl::choose_from(std::shared_ptr<const schedule::Catalogue> catalogue) {
     const std::lock_guard lock(mutex_);
     catalogue_ = std::move(catalogue);
-    loaded_ = LoadedSchedules(*catalogue_, options_.size);
+    loaded_ = LoadedSchedules(*catalogue_, gpus_);
 }
 
 std::vector<PlannedLaunch> DeviceGroupImpl::explain(CollectiveKind kind, std::size_t bytes) const {

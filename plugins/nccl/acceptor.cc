@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <span>
 #include <utility>
 
@@ -17,6 +18,8 @@ namespace {
 
 // Strangers can cause any number of refusals.
 constexpr int kMostRefusals = 10;
+// A sender's process may stall while it starts.
+constexpr std::chrono::seconds kHandshakeTimeout{60};
 
 }  // namespace
 
@@ -78,8 +81,9 @@ Result<std::shared_ptr<Acceptor>> Acceptor::create(const NetworkDevice& device, 
     std::shared_ptr<Acceptor> acceptor(new Acceptor(device, std::move(self)));
     for (const sys::Interface& interface : device.interfaces) {
         PCCL_ASSIGN_OR_RETURN(auto server,
-                              transport::HandshakeServer::listen(interface.address.with_port(0),
-                                                                 {.stream = kDataStream}));
+                              transport::HandshakeServer::listen(
+                                  interface.address.with_port(0),
+                                  {.stream = kDataStream, .timeout = kHandshakeTimeout}));
         acceptor->servers_.push_back(std::move(server));
     }
     return acceptor;

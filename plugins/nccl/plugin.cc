@@ -33,7 +33,8 @@ std::string described(const NetworkDevice& device) {
 }  // namespace
 
 Plugin& Plugin::of_process() {
-    static Plugin plugin;
+    // It is never destroyed: NCCL's threads may call it while the process exits.
+    static auto& plugin = *new Plugin;
     return plugin;
 }
 

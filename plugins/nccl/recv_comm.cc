@@ -27,12 +27,19 @@ RecvComm::~RecvComm() {
     if (paths_.count() > 1) send_receipt();
 }
 
-void RecvComm::send_receipt() const {
-    const Receipt receipt{.end = first_};
-    for (std::size_t i = 0; i < paths_.count(); ++i)
-        if (paths_.is_alive(i))
-            static_cast<void>(
-                sys::send_some(paths_.socket(i), std::as_bytes(std::span(&receipt, 1))));
+void RecvComm::send_receipt() {
+    for (std::size_t i = 0; i < paths_.count(); ++i) {
+        if (!paths_.is_alive(i)) continue;
+        Lane& lane = lanes_[i];
+        if (lane.receipt_sent == sizeof(Receipt)) {
+            lane.receipt = {.end = first_};
+            lane.receipt_sent = 0;
+        }
+        const auto left = std::as_bytes(std::span(&lane.receipt, 1)).subspan(lane.receipt_sent);
+        // A socket whose peer reads nothing takes a part or none; later receipts say the same.
+        const auto sent = sys::send_some(paths_.socket(i), left);
+        if (sent.is_ok()) lane.receipt_sent += *sent;
+    }
 }
 
 Result<Request*> RecvComm::irecv(std::span<std::byte> into) {
@@ -53,13 +60,20 @@ Status RecvComm::progress() {
         if (!paths_.is_alive(i)) continue;
         const Status fault = read_path(i, has_moved);
         if (fault.is_ok()) continue;
-        const bool is_ours = fault.code() == StatusCode::kMismatch;
-        status_ = is_ours ? fault : paths_.lose(i, fault);
-        PCCL_TRY(status_);
+        PCCL_TRY(status_ = end_path(i, fault));
         is_troubled_ = true;
     }
     if (paths_.count() > 1 && has_receives()) watch_for_stall(has_moved);
     return Status::ok();
+}
+
+Status RecvComm::end_path(std::size_t path, const Status& fault) {
+    if (fault.code() == StatusCode::kMismatch) return fault;
+    // The sender takes bytes that its socket has delivered for read: it would not send them again.
+    if (fault.code() == StatusCode::kInvalidArgument)
+        return Status::peer_lost(paths_.peer().rank,
+                                 concat(paths_.peer().name(), ": ", fault.message()));
+    return paths_.lose(path, fault);
 }
 
 void RecvComm::watch_for_stall(bool has_moved) {
@@ -85,7 +99,8 @@ Result<bool> RecvComm::read_piece(std::size_t path) {
     const PieceHeader header = lane.pieces.header();
     const Place place = place_of(header);
     if (place == Place::kEarly && !lane.early) {
-        if (!takes_early_) return false;
+        const std::size_t nodes = early_.size() * sizeof(EarlyPiece);
+        if (!takes_early_ || early_bytes_ + nodes >= kMostEarly) return false;
         lane.early.emplace(lane.pieces.left());
     }
     if (place == Place::kWanted) PCCL_TRY(learn_size(messages_[header.sequence], header));

@@ -54,6 +54,8 @@ class RecvComm final : public Communicator {
     struct Lane {
         RecvPath pieces;
         std::optional<Early> early{};  // takes the current piece
+        Receipt receipt{};
+        std::size_t receipt_sent = sizeof(Receipt);  // bytes of it; all: none is under way
     };
 
     enum class Place { kWanted, kNeedless, kEarly };
@@ -69,7 +71,9 @@ class RecvComm final : public Communicator {
     Status place_early(const PieceHeader& header, Early bytes);
     Status take_early(std::uint32_t sequence);
     /// Reports to the sender what has arrived.
-    void send_receipt() const;
+    void send_receipt();
+    /// Ends a path that has failed; returns the error if the communicator ends with it.
+    Status end_path(std::size_t path, const Status& fault);
     [[nodiscard]] bool has_receives() const { return first_ != messages_.end(); }
     void watch_for_stall(bool has_moved);
 

@@ -11,6 +11,8 @@
 namespace pccl::nccl {
 namespace {
 
+constexpr std::chrono::milliseconds kBetweenReceipts{50};
+
 std::vector<int> sockets_of(const Paths& paths) {
     std::vector<int> sockets(paths.count());
     for (std::size_t i = 0; i < sockets.size(); ++i) sockets[i] = paths.socket(i);
@@ -43,6 +45,7 @@ Result<Request*> SendComm::isend(std::span<const std::byte> bytes) {
 
 Status SendComm::progress() {
     PCCL_TRY(status_);
+    PCCL_TRY(status_ = read_receipts());
     bool has_moved = is_tracked() && collect_acknowledged();
     auto written = write_current();
     if (written.is_ok() && *written) has_moved = true;
@@ -193,8 +196,22 @@ Status SendComm::read_receipt(std::size_t path) {
         if (lane.receipt_bytes > 0) continue;
         if (!is_tracked() || lane.receipt.magic != Receipt::kMagic)
             return Status::mismatch(paths_.peer().rank, "the peer sends bytes that are no receipt");
+        if (static_cast<std::int32_t>(lane.receipt.end - unsent_) > 0)
+            return Status::mismatch(paths_.peer().rank,
+                                    "the peer confirms messages that were not sent");
+        for (Lane& each : lanes_) each.pieces.keep_current();
         end_messages(lane.receipt.end);
     }
+}
+
+Status SendComm::read_receipts() {
+    const TimePoint now = system_clock().now();
+    if (!is_tracked() || now - receipts_read_ < kBetweenReceipts) return Status::ok();
+    receipts_read_ = now;
+    for (std::size_t i = 0; i < paths_.count(); ++i)
+        if (paths_.is_alive(i) && lanes_[i].pieces.is_busy())
+            if (const Status end = read_receipt(i); !end.is_ok()) PCCL_TRY(lose(i, end));
+    return Status::ok();
 }
 
 void SendComm::end_messages(std::uint32_t end) {

@@ -64,6 +64,8 @@ class SendComm final : public Communicator {
     Status check_path(std::size_t path, TimePoint now);
     /// Reads the receiver's receipts; returns how the path has ended, if it has.
     Status read_receipt(std::size_t path);
+    /// Does so on all paths from time to time: unread receipts would fill the sockets.
+    Status read_receipts();
     /// Ends all messages before this one.
     void end_messages(std::uint32_t end);
     /// Lets other paths carry what a silent path may not have carried.
@@ -85,6 +87,7 @@ class SendComm final : public Communicator {
     MessageRing<Message> messages_{*this};
     std::uint32_t unsent_ = 0;  // the first message of which pieces are left to be given
     std::deque<Piece> again_;   // pieces of lost paths
+    TimePoint receipts_read_{};
     Status status_;
 };
 

@@ -95,7 +95,7 @@ struct PieceHeader {
         return std::min<std::size_t>(message_bytes - offset, piece_bytes);
     }
     [[nodiscard]] bool is_valid(std::size_t piece_bytes) const {
-        const bool is_in_message = offset < message_bytes || offset + message_bytes == 0;
+        const bool is_in_message = offset < message_bytes || (offset == 0 && message_bytes == 0);
         return magic == kMagic && is_in_message && offset % piece_bytes == 0;
     }
 };

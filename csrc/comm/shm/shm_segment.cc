@@ -29,7 +29,7 @@ constexpr Duration kBetweenLooks = std::chrono::milliseconds(20);
 // would interrupt all of them.
 constexpr int kMostInterrupted = 32;
 // A move to another core costs about 20 us, and the kernel may reverse it.
-constexpr int kLooksBetweenCores = 64;
+constexpr std::uint32_t kLooksBetweenCores = 64;  // divides 2^32, as the number wraps
 constexpr Duration kBetweenMoves = std::chrono::milliseconds(20);
 
 }  // namespace

@@ -253,7 +253,7 @@ class ShmSegment {
     std::uint64_t waits_ = 0;
     int idle_ = 0;
     TimePoint looked_{};
-    int core_looks_ = 0;
+    std::uint32_t core_looks_ = 0;
     TimePoint moved_{};
 };
 

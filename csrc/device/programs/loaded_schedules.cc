@@ -13,11 +13,12 @@
 namespace pccl::device {
 namespace {
 
-Status check_runs(const schedule::ScheduleSource& source, int ranks) {
+Status check_runs(const schedule::ScheduleSource& source, const kernels::Gpus& gpus) {
     const Rank root = source.only ? source.only->root : Rank{0};
-    PCCL_ASSIGN_OR_RETURN(const schedule::Schedule made,
-                          schedule::generate(source, schedule::least_shape(source, ranks, root)));
-    return device_grid(made).status();
+    PCCL_ASSIGN_OR_RETURN(
+        const schedule::Schedule made,
+        schedule::generate(source, schedule::least_shape(source, gpus.count, root)));
+    return device_grid(made, gpus.thresholds()).status();
 }
 
 std::uint64_t bytes_of(std::span<const Block> blocks, DataType type) {
@@ -28,9 +29,10 @@ std::uint64_t bytes_of(std::span<const Block> blocks, DataType type) {
 
 }  // namespace
 
-LoadedSchedules::LoadedSchedules(const schedule::Catalogue& catalogue, int ranks) : ranks_(ranks) {
+LoadedSchedules::LoadedSchedules(const schedule::Catalogue& catalogue, const kernels::Gpus& gpus)
+    : ranks_(gpus.count) {
     for (const schedule::SourcePtr& source : catalogue.loaded()) {
-        if (const Status runs = check_runs(*source, ranks); !runs.is_ok()) {
+        if (const Status runs = check_runs(*source, gpus); !runs.is_ok()) {
             log(LogLevel::kWarning, "no GPU runs capsule ", source->name,
                 ", but CPUs do: ", runs.message());
             continue;

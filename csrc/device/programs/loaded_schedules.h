@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "csrc/collective/collective.h"
+#include "csrc/kernels/thresholds.h"
 #include "csrc/schedule/catalogue.h"
 
 namespace pccl::device {
@@ -14,9 +15,9 @@ namespace pccl::device {
 class PCCL_API LoadedSchedules {
    public:
     LoadedSchedules() = default;
-    /// Takes the schedules of `catalogue` that GPUs run. For the others, it logs why kernels run
-    /// instead.
-    LoadedSchedules(const schedule::Catalogue& catalogue, int ranks);
+    /// Takes the schedules of `catalogue` that these GPUs run. For the others, it logs why kernels
+    /// run instead.
+    LoadedSchedules(const schedule::Catalogue& catalogue, const kernels::Gpus& gpus);
 
     /// Returns the last loaded schedule for the size of `collective`, whose blocks have one length;
     /// null where there is none.

@@ -13,7 +13,7 @@
 namespace pccl::p2p {
 
 struct LaneCount {
-    std::size_t lanes = 0;  // equal on both sides; 0: both have one thread
+    std::size_t lanes = 0;  // equal on both sides; 0: one of them has one thread
     int helpers = 0;        // of this process, at most
     std::string reason{};   // why there are none; empty: there are some
 

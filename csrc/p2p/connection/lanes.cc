@@ -52,7 +52,10 @@ void Lanes::begin(std::size_t lane, Duration timeout) {
         return leave_out(lane, Status::resource_exhausted("other lanes have the descriptors"));
     ++taken_;
     auto pending = transport_->connect(peer_.address, request_to(peer_), peer_.secret);
-    if (!pending.is_ok()) return leave_out(lane, pending.status());
+    if (!pending.is_ok()) {
+        give_back();
+        return leave_out(lane, pending.status());
+    }
     opening_.at(lane) =
         std::make_unique<OpeningLane>(OpeningLane{.pending = std::move(*pending),
                                                   .streams = {},
@@ -141,6 +144,12 @@ void Lanes::leave_out(std::size_t lane, const Status& why) {
     if (opening_.at(lane) == nullptr) return;
     end(*opening_.at(lane), why);
     opening_.at(lane).reset();
+    give_back();
+}
+
+void Lanes::give_back() {
+    --taken_;
+    budget_->put_back();
 }
 
 void Lanes::end(OpeningLane& opening, const Status& reason) {

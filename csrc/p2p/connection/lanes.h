@@ -106,6 +106,8 @@ class Lanes {
     static Result<bool> send_greetings(OpeningLane& opening);
     [[nodiscard]] std::string greeting(std::size_t lane, bool is_ready) const;
     void leave_out(std::size_t lane, const Status& why);
+    /// Returns a lane's share of the budget.
+    void give_back();
     static void end(OpeningLane& opening, const Status& reason);
 
     const ConnectionInfo& peer_;

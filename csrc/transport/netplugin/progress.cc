@@ -75,8 +75,13 @@ void Progress::State::run() {
         }
         interval = next_interval(interval, most);
     }
+    std::vector<std::shared_ptr<Polled>> left;
+    {
+        const std::lock_guard lock(mutex);
+        left.swap(all);
+    }
+    left.clear();  // calls the plug-in, which may block
     const std::lock_guard lock(mutex);
-    all.clear();
     has_ended = true;
     changed.notify_all();
 }

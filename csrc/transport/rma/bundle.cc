@@ -216,7 +216,9 @@ Result<std::size_t> RmaBundle::spread_run(RmaOp op, const RmaRun& run, std::uint
     PCCL_ASSIGN_OR_RETURN(const std::size_t taken,
                           lane.link.post_run(op, part, parts_over_ + parts_.size()));
     if (taken == 0) return taken;
-    add_part(lane, posts_.begin(ticket, 0), {taken, taken * run.first.bytes});
+    // The peer counts a run as one request, or as the entries of one list.
+    add_part(lane, posts_.begin(ticket, 0),
+             {std::min(taken, RmaBlocks::kMostListed), taken * run.first.bytes});
     return taken;
 }
 
@@ -280,7 +282,18 @@ Result<std::optional<std::vector<std::byte>>> RmaBundle::next_notification() {
 void RmaBundle::note_main() {
     moved_ |= main_.has_moved();
     const Status failure = main_.check();
-    if (!failure.is_ok()) fail(failure);
+    if (failure.is_ok() || status_.is_set()) return;
+    drain_lanes();
+    fail(failure);
+}
+
+void RmaBundle::drain_lanes() {
+    const Deadline deadline = Deadline::after(kTimeForMain);
+    for (bool has_moved = true; has_moved && !deadline.passed();) {
+        has_moved = false;
+        for_lanes([&](Lane& lane) { has_moved |= progress_lane(lane); });
+    }
+    collect();
 }
 
 void RmaBundle::progress_lanes() {

@@ -145,6 +145,8 @@ class PCCL_API RmaBundle final : public RmaLink {
     bool progress_main(sys::Shift& shift);
     /// Records what the main stream's progress has shown.
     void note_main();
+    /// Takes the answers that the peer sent on lanes before its main stream ended.
+    void drain_lanes();
     void announce();
     /// Handles the completions that the lanes have, and their failures.
     void collect();

