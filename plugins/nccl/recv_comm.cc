@@ -36,7 +36,7 @@ void RecvComm::send_receipt() {
             lane.receipt_sent = 0;
         }
         const auto left = std::as_bytes(std::span(&lane.receipt, 1)).subspan(lane.receipt_sent);
-        // A socket whose peer reads nothing takes a part or none; later receipts say the same.
+        // A socket whose peer reads nothing takes a part or none; a later receipt replaces it.
         const auto sent = sys::send_some(paths_.socket(i), left);
         if (sent.is_ok()) lane.receipt_sent += *sent;
     }
