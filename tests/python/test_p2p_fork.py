@@ -69,6 +69,8 @@ EVERYWHERE = {
     "WorkStats.seconds",
     "WorkStats.path",
     "WorkStats.reasons",
+    "WorkStats.lanes",
+    "WorkStats.lane_reason",
     "EtcdStore.close",
 }
 
