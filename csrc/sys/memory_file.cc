@@ -28,7 +28,7 @@ Status check_limit(std::size_t bytes) {
 }
 
 Status not_created(int error, std::string_view name) {
-    const Status status = Status::from_errno(error, concat("cannot create the memory file ", name));
+    Status status = Status::from_errno(error, concat("cannot create the memory file ", name));
     if (error != EPERM && error != ENOSYS) return status;
     return status.with_message(
         concat(status.message(), "; let the seccomp profile of this container allow memfd_create"));

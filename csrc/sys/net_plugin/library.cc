@@ -19,7 +19,8 @@ std::string symbol_of(int version) { return concat("ncclNetPlugin_v", version); 
 
 std::string path_of(void* library, const std::string& name) {
     ::link_map* map = nullptr;
-    if (::dlinfo(library, RTLD_DI_LINKMAP, &map) != 0 || map == nullptr) return name;
+    if (::dlinfo(library, RTLD_DI_LINKMAP, static_cast<void*>(&map)) != 0 || map == nullptr)
+        return name;
     const std::unique_ptr<char, decltype(&std::free)> real(::realpath(map->l_name, nullptr),
                                                            &std::free);
     return real != nullptr ? std::string(real.get()) : std::string(map->l_name);

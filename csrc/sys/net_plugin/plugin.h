@@ -31,6 +31,7 @@ using Handle = std::array<std::byte, abi::net_plugin::kHandleBytes>;
 class PCCL_API Plugin {
    public:
     Plugin(Library library, void* context, std::vector<DeviceProperties> devices, Duration limit);
+    ~Plugin() = default;
     Plugin(const Plugin&) = delete;
     Plugin& operator=(const Plugin&) = delete;
 

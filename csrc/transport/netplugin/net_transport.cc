@@ -46,6 +46,7 @@ bool has_left(int socket) {
 std::vector<std::unique_ptr<SendChannel>> send_channels(std::vector<Comm> comms,
                                                         std::size_t longest, int max_requests) {
     std::vector<std::unique_ptr<SendChannel>> channels;
+    channels.reserve(comms.size());
     for (Comm& comm : comms)
         channels.push_back(std::make_unique<SendChannel>(std::move(comm), longest, max_requests));
     return channels;
@@ -54,6 +55,7 @@ std::vector<std::unique_ptr<SendChannel>> send_channels(std::vector<Comm> comms,
 std::vector<std::unique_ptr<RecvChannel>> recv_channels(std::vector<Comm> comms,
                                                         std::size_t longest) {
     std::vector<std::unique_ptr<RecvChannel>> channels;
+    channels.reserve(comms.size());
     for (Comm& comm : comms)
         channels.push_back(std::make_unique<RecvChannel>(std::move(comm), longest));
     return channels;
@@ -109,8 +111,9 @@ Status NetTransport::reaches(const PeerAddress& peer) const {
 }
 
 int NetTransport::device_for(const LinkRequest& request) const {
-    const auto number = static_cast<std::size_t>(request.channel + request.source + 1);
-    return static_cast<int>(number % plugin_.devices().size());
+    const auto channel = static_cast<std::size_t>(request.channel);
+    const auto source = static_cast<std::size_t>(request.source);
+    return static_cast<int>((channel + source + 1) % plugin_.devices().size());
 }
 
 CommSizes NetTransport::sizes_for(const LinkRequest& request) const {

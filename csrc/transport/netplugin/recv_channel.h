@@ -49,7 +49,7 @@ class RecvChannel {
    private:
     /// Bytes that a reader finds in one piece, if it needs them: more than any header, or
     /// notification, that is read in place.
-    static constexpr std::size_t kJoined = 64 * 1024;
+    static constexpr std::size_t kJoined = std::size_t{64} << 10;
 
     [[nodiscard]] std::byte* slot(std::uint64_t message) const;
     /// Returns the rest of the oldest message.

@@ -32,7 +32,7 @@ static_assert(kHeaderBytes == 16 && std::is_trivially_copyable_v<MessageHeader>)
 struct LinkOffer {
     static constexpr std::uint32_t kLeastMessage = 1024;
     static constexpr std::uint32_t kMostMessage = 1 << 24;
-    static constexpr std::size_t kLongest = 4 * 1024;  // serialised
+    static constexpr std::size_t kLongest = std::size_t{4} << 10;  // serialised
 
     std::uint32_t message_bytes = 0;  // most bytes of a message, without its header
     std::array<sys::net_plugin::Handle, kChannels> handles{};
