@@ -27,8 +27,6 @@ namespace {
 
 // Rounds of a wait, each of which checks everything.
 constexpr int kSpins = 200;
-// Those of a wait on contended cores: about the time that a sleep and its end cost.
-constexpr int kContendedSpins = 4;
 // Limit of yielding, in wake-up latencies. Where cores are plenty it is ten times as long, enough
 // for a collective of short messages among the ranks of a large host to end. A yield gives a core
 // away for as long as its other users run: milliseconds, on a busy machine.
@@ -248,22 +246,15 @@ void Backoff::pause(Duration longest) {
 /// Yields; returns false after enough yields.
 bool Backoff::yield_or_not() {
     const TimePoint before = system_clock().now();
-    ContentionWatch& contention = waiter_.contention();
-    if (since_ == TimePoint{}) {
-        since_ = before;
-        contention.look(before, crowd_.processes, crowd_.most_on_core());
-    }
-    if (contention.is_contended() || has_yielded_enough(before - since_)) return false;
+    if (since_ == TimePoint{}) since_ = before;
+    if (has_yielded_enough(before - since_)) return false;
     ::sched_yield();
-    const TimePoint after = system_clock().now();
-    fruitless_ = after - before < kFruitlessYield ? fruitless_ + 1 : 0;
-    if (!crowd_.is_short_of_cores()) contention.note_yield(after, after - before);
+    fruitless_ = system_clock().now() - before < kFruitlessYield ? fruitless_ + 1 : 0;
     return true;
 }
 
 int Backoff::spins() const {
     if (crowd_.is_short_of_cores()) return 0;
-    if (waiter_.contention().is_contended()) return kContendedSpins;
     return crowd_.has_room() ? kSpins : kSpins / share_of(crowd_);
 }
 

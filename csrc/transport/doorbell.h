@@ -26,7 +26,6 @@
 #include "csrc/base/ids.h"
 #include "csrc/base/unique_fd.h"
 #include "csrc/sys/liveness_futex.h"
-#include "csrc/transport/contention.h"
 #include "csrc/transport/control/socket_watcher.h"
 
 namespace pccl::transport {
@@ -140,8 +139,6 @@ class PCCL_API Waiter final : public SocketWatcher {
     /// Lets prepare() issue a barrier in all processes from now on: peers may then publish without
     /// a fence, and check for sleepers afterwards (comm/shm).
     void take_barriers() { barriers_.store(true, std::memory_order_relaxed); }
-    /// Returns what waiting takes away from this process and others; waiting threads look.
-    [[nodiscard]] ContentionWatch& contention() { return contention_; }
     [[nodiscard]] Crowd crowd() const { return crowd_.load(std::memory_order_relaxed); }
     /// Returns how long a pair with a core each yields before it sleeps.
     [[nodiscard]] Duration yield_limit() const {
@@ -166,7 +163,6 @@ class PCCL_API Waiter final : public SocketWatcher {
     static_assert(std::atomic<Crowd>::is_always_lock_free);
     std::atomic<Duration> yield_limit_{std::chrono::microseconds(200)};
     std::atomic<bool> barriers_{false};
-    ContentionWatch contention_;
     std::atomic_flag leading_;  // one thread sleeps in epoll, others on the futex
 };
 
@@ -175,8 +171,7 @@ class PCCL_API Waiter final : public SocketWatcher {
 /// Where the cores just suffice, the limits of spinning and yielding shrink with the number of
 /// processes: one of them is always preempted by other work, and the others wait for it. Where
 /// cores are plenty, waits yield for longer: a sleeper delays its receivers, and the delay spreads
-/// from rank to rank. Where others want the cores, or a quota limits their time, waits sleep soon
-/// (contention.h).
+/// from rank to rank.
 ///
 ///     Backoff backoff(waiter);
 ///     while (!look()) backoff.pause();

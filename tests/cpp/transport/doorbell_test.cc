@@ -189,15 +189,6 @@ TEST(BackoffTest, ManySpinLessThanTwo) {
     EXPECT_LT(pauses_before_sleep(*many), 200);
 }
 
-TEST(BackoffTest, OnContendedCoresASleepComesSoon) {
-    const auto waiter = make_waiter();
-    waiter->share_cores({.processes = 2, .cores = 2});
-    EXPECT_GE(pauses_before_sleep(*waiter), 200);
-    for (int yield = 0; yield < 3; ++yield)
-        waiter->contention().note_yield(system_clock().now(), std::chrono::milliseconds(5));
-    EXPECT_LT(pauses_before_sleep(*waiter), 10);
-}
-
 TEST(WaiterTest, WaitsAreLongerWhereWakesAreDear) {
     const auto waiter = make_waiter();
     waiter->wakes_take(std::chrono::microseconds(7));
