@@ -46,9 +46,4 @@ CpuTimes cpu_times() {
     return sum;
 }
 
-CpuTimes thread_cpu_times() {
-    const auto line = read_start("/proc/thread-self/schedstat", kLongestLine);
-    return line.is_ok() ? parse_schedstat(*line) : CpuTimes{};
-}
-
 }  // namespace pccl::sys

@@ -17,7 +17,4 @@ struct CpuTimes {
 /// (CONFIG_SCHED_INFO). Looks at 1024 threads at most.
 [[nodiscard]] PCCL_API CpuTimes cpu_times();
 
-/// Returns those of the calling thread, which are as old as the last tick; zero as above.
-[[nodiscard]] PCCL_API CpuTimes thread_cpu_times();
-
 }  // namespace pccl::sys
