@@ -53,6 +53,69 @@ bool BoundedStore::Call::ends_by(Deadline end, Duration grace) const {
     return changed.wait_for(lock, grace, [&] { return has_ended; });
 }
 
+/// Runs calls one after the other on a thread, which its owners share with it.
+class BoundedStore::Caller : public std::enable_shared_from_this<Caller> {
+   public:
+    /// Starts `call`, which takes its turn after the one before it. Throws std::system_error if the
+    /// thread cannot start.
+    void start(std::function<void()> call);
+    /// Keeps the thread for further calls, or ends it after the present one.
+    void keep(bool is_kept);
+
+   private:
+    void run();
+    void run_next(std::unique_lock<std::mutex>& lock);
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::function<void()> next_;  // guarded by mutex_; so are these
+    bool is_kept_ = false;
+    bool has_thread_ = false;
+};
+
+void BoundedStore::Caller::start(std::function<void()> call) {
+    const std::lock_guard lock(mutex_);
+    if (!has_thread_)
+        BackgroundThread("pccl-store", [self = shared_from_this()] { self->run(); }).release();
+    has_thread_ = true;
+    next_ = std::move(call);
+    changed_.notify_all();
+}
+
+void BoundedStore::Caller::keep(bool is_kept) {
+    const std::lock_guard lock(mutex_);
+    is_kept_ = is_kept;
+    changed_.notify_all();
+}
+
+void BoundedStore::Caller::run_next(std::unique_lock<std::mutex>& lock) {
+    auto call = std::exchange(next_, nullptr);
+    lock.unlock();
+    call();
+    call = nullptr;  // without the lock: it may end the store
+    lock.lock();
+}
+
+void BoundedStore::Caller::run() {
+    std::unique_lock lock(mutex_);
+    do {
+        changed_.wait(lock, [this] { return next_ != nullptr || !is_kept_; });
+        if (next_ == nullptr) break;
+        run_next(lock);
+    } while (is_kept_ || next_ != nullptr);
+    has_thread_ = false;
+}
+
+BoundedStore::BoundedStore(std::shared_ptr<Store> store, Duration per_call)
+    : store_(std::move(store)), per_call_(per_call), caller_(std::make_shared<Caller>()) {}
+
+BoundedStore::~BoundedStore() { caller_->keep(false); }
+
+void BoundedStore::limit(Deadline deadline) {
+    limit_ = deadline;
+    caller_->keep(!deadline.is_never());
+}
+
 Status BoundedStore::unanswered() const {
     const std::string host = store_->server();
     return Status::unavailable(concat(store_->where(), host.empty() ? "" : " on ", host,
@@ -63,9 +126,8 @@ Status BoundedStore::run(Deadline end, std::function<void(Store&)> work) {
     if (abandoned_ != nullptr && !abandoned_->ends_by(end, Duration::zero())) return unanswered();
     auto call = std::make_shared<Call>();
     try {
-        BackgroundThread("pccl-store", [store = store_, call, work = std::move(work)] {
-            call->end(caught(*store, work));
-        }).release();
+        caller_->start(
+            [store = store_, call, work = std::move(work)] { call->end(caught(*store, work)); });
     } catch (const std::system_error& error) {
         return Status::resource_exhausted(
             concat("cannot start a thread for ", store_->where(), ": ", error.what()));

@@ -3,8 +3,9 @@
 // Deadlines for a store whose calls may block without end, for example because the process that
 // serves it is stopped.
 //
-// Each call runs on a thread of its own, which is abandoned with the call at the deadline. The
-// thread shares the ownership of the store, so a call that never returns leaks one thread.
+// The calls run on another thread, which is abandoned with its call at the deadline. It shares the
+// ownership of the store, so a call that never returns leaks one thread. Between two limit()s the
+// calls share a thread; other calls have one each.
 #pragma once
 
 #include <functional>
@@ -18,12 +19,14 @@ namespace pccl::bootstrap {
 class PCCL_API BoundedStore final : public Store {
    public:
     /// `per_call`: longest duration of a call, beyond the deadline of a get().
-    BoundedStore(std::shared_ptr<Store> store, Duration per_call)
-        : store_(std::move(store)), per_call_(per_call) {}
+    BoundedStore(std::shared_ptr<Store> store, Duration per_call);
+    BoundedStore(const BoundedStore&) = delete;
+    BoundedStore& operator=(const BoundedStore&) = delete;
+    ~BoundedStore() override;
 
     /// Ends calls at `deadline`, too, until the next limit(). Where the deadline can be cancelled,
     /// the flag must exist until then.
-    void limit(Deadline deadline) { limit_ = deadline; }
+    void limit(Deadline deadline);
 
     // All calls return kUnavailable where the store has not answered one second after the deadline.
     // A later call waits for the abandoned one first.
@@ -37,6 +40,7 @@ class PCCL_API BoundedStore final : public Store {
 
    private:
     struct Call;
+    class Caller;
 
     /// Runs `work` on its own thread until `end`, or a second longer. The work owns what it uses.
     Status run(Deadline end, std::function<void(Store&)> work);
@@ -47,6 +51,7 @@ class PCCL_API BoundedStore final : public Store {
 
     const std::shared_ptr<Store> store_;
     const Duration per_call_;
+    const std::shared_ptr<Caller> caller_;
     Deadline limit_ = Deadline::never();
     std::shared_ptr<Call> abandoned_;  // may be null
 };
