@@ -18,7 +18,7 @@ pybind11::object named_result(const char* name, const Values&... values) {
 
 inline pybind11::object to_python(const bootstrap::LinksCountedOn& found) {
     return named_result("LinksCountedOn", found.links, found.order, found.ring_count,
-                        found.costs_from, found.costs);
+                        found.costs_from, found.costs, found.helpers);
 }
 
 }  // namespace pccl::bindings

@@ -21,7 +21,8 @@ struct LinksCountedOn {
     std::vector<Rank> order;         // in rings and trees
     int ring_count = 1;              // parallel rings
     std::string costs_from{};  // "measured 2026-11-25T21:40:03Z, load 0.1", or "defaults, ..."
-    std::vector<std::string> costs{};  // "beat: 0.21 us, measured (...)"
+    std::vector<std::string> costs{};    // "beat: 0.21 us, measured (...)"
+    std::vector<std::string> helpers{};  // "transfers over links: up to 7 helper threads, ..."
 };
 
 class Layout {

@@ -226,12 +226,17 @@ int usable_cores() {
     return std::max(static_cast<int>(std::min(cores, sys::cpu_quota())), 1);
 }
 
-int core_share(const Roster& roster, Rank rank) {
+int core_sharers(const Roster& roster, Rank rank) {
     const Endpoint& own = roster.endpoints[static_cast<std::size_t>(rank)];
     const auto sharers = std::ranges::count_if(roster.endpoints, [&](const Endpoint& other) {
         return other.core_set == own.core_set && other.machine == own.machine;
     });
-    return share_of(own.cores, static_cast<int>(sharers));
+    return static_cast<int>(sharers);
+}
+
+int core_share(const Roster& roster, Rank rank) {
+    return share_of(roster.endpoints[static_cast<std::size_t>(rank)].cores,
+                    core_sharers(roster, rank));
 }
 
 int least_threads(const Roster& roster) {

@@ -51,6 +51,8 @@ struct Locality {
 /// Returns the number of cores that this process may use: those of its affinity, or fewer where its
 /// CPU quota allows less time; at least 1.
 [[nodiscard]] PCCL_API int usable_cores();
+/// Returns how many ranks of the host of `rank` may use the same set of cores, including itself.
+[[nodiscard]] int core_sharers(const Roster& roster, Rank rank);
 /// Returns how many cores a rank may use if the ranks of its host share equally those that they
 /// have in common; at least 1.
 [[nodiscard]] int core_share(const Roster& roster, Rank rank);

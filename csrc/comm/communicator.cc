@@ -133,7 +133,9 @@ Result<TimedSteps> CommunicatorImpl::take_timeline() {
 }
 
 bootstrap::LinksCountedOn CommunicatorImpl::links_counted_on() const {
-    return costs::counted_on(group_->layout(), group_->costs());
+    bootstrap::LinksCountedOn found = costs::counted_on(group_->layout(), group_->costs());
+    found.helpers = group_->helpers().describe();
+    return found;
 }
 
 Result<std::string> CommunicatorImpl::describe_job() const {

@@ -104,12 +104,14 @@ std::pair<int, std::vector<GpuLaunch>> explain_gpus(const PcclBackend& self,
 }
 
 using CountedOn = std::tuple<std::vector<std::string>, std::vector<Rank>, int, std::string,
-                             std::vector<std::string>>;
+                             std::vector<std::string>, std::vector<std::string>>;
 
-/// Returns links, order of ranks, number of parallel rings, source of the costs, costs.
+/// Returns links, order of ranks, number of parallel rings, source of the costs, costs, helper
+/// threads.
 CountedOn links_counted_on(const PcclBackend& self) {
     const bootstrap::LinksCountedOn found = self.communicator().links_counted_on();
-    return {found.links, found.order, found.ring_count, found.costs_from, found.costs};
+    return {found.links,      found.order, found.ring_count,
+            found.costs_from, found.costs, found.helpers};
 }
 
 /// Loads `content`, a capsule's bytes, or the path of its file if `is_path`. Returns name,

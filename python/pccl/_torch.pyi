@@ -149,7 +149,7 @@ class ProcessGroupPCCL(Backend):
         pccl.UnsupportedError
             The GPUs have no peer access.
         """
-    def links_counted_on(self) -> tuple[list[str], list[int], int, str, list[str]]:
+    def links_counted_on(self) -> tuple[list[str], list[int], int, str, list[str], list[str]]:
         """Return the fields of ``pccl.results.named.LinksCountedOn``, for ``pccl.explain``."""
     def describe_job(self) -> bytes:
         """Return the job's topology, encoded, for ``pccl.topology.job``.

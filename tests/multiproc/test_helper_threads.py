@@ -73,6 +73,28 @@ def test_none_help_where_the_settings_forbid_it(transports: str) -> None:
     assert run_ranks(none_help, 2, environment=environment) == [[], []]
 
 
+def limits_explained(rank: int, world_size: int) -> tuple[str, ...]:
+    import pccl
+
+    explanation = pccl.explain("all_reduce", "64MB")
+    assert all(f"  {limit}" in str(explanation).splitlines() for limit in explanation.helpers)
+    return explanation.helpers
+
+
+def test_explain_shows_the_limits_and_their_reasons() -> None:
+    cores = len(os.sched_getaffinity(0))
+    (shown, _) = run_ranks(limits_explained, 2, environment={"PCCL_TCP_THREADS": "3"})
+    copies, transfers = shown
+    assert transfers == "transfers over links: up to 3 helper threads, as PCCL_TCP_THREADS is 3"
+    assert copies.startswith("copies in shared memory: ")
+    if cores == 2:
+        assert copies == "copies in shared memory: no helper threads, as 2 ranks share 2 cores"
+    (shown, _) = run_ranks(
+        limits_explained, 2, environment={"PCCL_TRANSPORTS": "tcp", "PCCL_TCP_THREADS": "1"}
+    )
+    assert shown == ("transfers over links: up to 1 helper thread, as PCCL_TCP_THREADS is 1",)
+
+
 def sums_of(rank: int, world_size: int) -> bytes:
     x = torch.randn(LONG, generator=torch.Generator().manual_seed(rank))
     sums = []

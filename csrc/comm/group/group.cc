@@ -28,17 +28,6 @@ void warn_of_memory_apart(const bootstrap::Roster& roster, Rank self, const std:
         "; TCP is used between them");
 }
 
-/// Returns the maximum number of helper threads of this rank: `wanted`, if it is set, or else those
-/// of its share of the cores. Other groups may have more ranks of the job on this host, as `crowd`
-/// shows.
-int most_helpers(std::optional<int> wanted, const bootstrap::Roster& roster, Rank self,
-                 const transport::Crowd& crowd) {
-    if (wanted) return *wanted;
-    const int beside = bootstrap::ranks_beside(roster, self);
-    const int all = std::max(static_cast<int>(crowd.processes), beside);
-    return std::max(bootstrap::core_share(roster, self) * beside / all - 1, 0);
-}
-
 }  // namespace
 
 Group::Group(runtime::Runtime& runtime, const bootstrap::GroupIdentity& identity,
@@ -81,12 +70,15 @@ Status Group::connect(const bootstrap::Roster& roster,
         std::chrono::duration<double>(preferences.costs.wake.seconds)));
     warn_of_memory_apart(roster, rank(), name());
     PCCL_TRY(diagnosis_.timeout_cause(peers_.connect(roster, std::move(vote), deadline)));
-    const auto helpers = [&](const std::optional<int>& wanted) {
-        return most_helpers(wanted, roster, rank(), waiter_->crowd());
+    const auto limit = [&](std::string_view setting, const std::optional<int>& wanted) {
+        return helper_limit(setting, wanted, roster, rank(), waiter_->crowd());
     };
-    if (ShmSegment* const segment = peers_.segment())
-        collectives_.use(*segment, helpers(process_config().copy_threads));
-    collectives_.use_helpers(helpers(process_config().tcp_threads));
+    if (ShmSegment* const segment = peers_.segment()) {
+        helpers_.copies = limit("PCCL_COPY_THREADS", process_config().copy_threads);
+        collectives_.use(*segment, helpers_.copies->most);
+    }
+    helpers_.transfers = limit("PCCL_TCP_THREADS", process_config().tcp_threads);
+    collectives_.use_helpers(helpers_.transfers.most);
     selector_.emplace(bootstrap::without(peers_.directory().forbidden(), roster),
                       Selector::GroupPlace{rank(), peers_.segment(), std::move(layout)},
                       preferences);

@@ -26,6 +26,7 @@
 #include "csrc/comm/diagnosis/other_groups.h"
 #include "csrc/comm/group/collective_queue.h"
 #include "csrc/comm/group/group_phases.h"
+#include "csrc/comm/group/helper_limits.h"
 #include "csrc/comm/group/mailbox.h"
 #include "csrc/comm/group/options.h"
 #include "csrc/comm/group/peers.h"
@@ -71,6 +72,7 @@ class Group final : public ProbedParticipant,
     [[nodiscard]] Locked<Timeline> timeline() { return {mutex_, collectives_.timeline()}; }
     [[nodiscard]] const bootstrap::Layout& layout() const { return selector_->layout(); }
     [[nodiscard]] const costs::MachineCosts& costs() const { return selector_->costs(); }
+    [[nodiscard]] const HelperLimits& helpers() const { return helpers_; }
 
     void abort(const Status& reason);
     /// Ends the group on behalf of its user and waits for callbacks that other threads run. Returns
@@ -166,6 +168,7 @@ class Group final : public ProbedParticipant,
     Peers peers_;  // outlives the mailbox
     HangDiagnosis diagnosis_;
     std::optional<Selector> selector_;  // set by connect()
+    HelperLimits helpers_;              // set by connect()
     GroupEnd end_;
     Mailbox mailbox_;
     CollectiveQueue collectives_;

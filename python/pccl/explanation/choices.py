@@ -98,6 +98,10 @@ class Explanation:
         2026-11-27T08:00:00Z to node0"``, or ``"...; between hosts TCP as on loopback"``.
     costs
         The costs, each with its own source.
+    helpers
+        Maximum number of this rank's helper threads by purpose, with the reason: ``"copies in
+        shared memory: up to 7 helper threads, as 2 ranks share 16 cores"``; empty for a job that
+        need not exist. Shorter calls use none, and a group uses fewer where they gain nothing.
     """
 
     collective: str
@@ -109,6 +113,7 @@ class Explanation:
     lanes: int
     costs_from: str
     costs: tuple[str, ...]
+    helpers: tuple[str, ...] = ()
 
     @property
     def chosen(self) -> Way:
@@ -142,6 +147,7 @@ class Explanation:
         if len(kinds) > MOST_LINKS_SHOWN:
             lines.append(f"  and {len(kinds) - MOST_LINKS_SHOWN} more kinds of networks")
         lines.append(f"  costs: {self.costs_from}")
+        lines += [f"  {limit}" for limit in self.helpers]
         if self.order != tuple(range(self.ranks)):
             lines.append(f"  in the order {_in_runs(self.order)}")
         return lines
@@ -305,4 +311,5 @@ def _explanation(
         lanes=counted_on.lanes,
         costs_from=counted_on.costs_from,
         costs=tuple(counted_on.costs),
+        helpers=tuple(counted_on.helpers),
     )

@@ -28,6 +28,10 @@ class LinksCountedOn(NamedTuple):
     costs
         The costs, each with its own source: ``"beat: 0.21 us, measured (a cache line handed to
         another core and back)"``.
+    helpers
+        Maximum number of this rank's helper threads by purpose, with the reason: ``"transfers over
+        links: up to 7 helper threads, as 2 ranks share 16 cores"``; empty for a job that need not
+        exist.
     """
 
     links: list[str]
@@ -35,6 +39,7 @@ class LinksCountedOn(NamedTuple):
     lanes: int
     costs_from: str
     costs: list[str]
+    helpers: list[str]
 
 
 class Charge(NamedTuple):
