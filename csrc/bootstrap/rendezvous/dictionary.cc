@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "csrc/bootstrap/rendezvous/dictionary.h"
 
-#include <charconv>
-
 #include "csrc/base/ids.h"
 #include "csrc/bootstrap/rendezvous/entry.h"
 
@@ -56,16 +54,7 @@ const std::string* Dictionary::find(const std::string& key) const {
 }
 
 Result<std::int64_t> Dictionary::sum(const std::string& key, std::int64_t delta) const {
-    std::int64_t value = 0;
-    if (const std::string* const text = find(key)) {
-        const char* const end = text->data() + text->size();
-        const auto [stop, error] = std::from_chars(text->data(), end, value);
-        if (error != std::errc{} || stop != end)
-            return Status::invalid_argument(concat("\"", key, "\" is no counter"));
-    }
-    if (__builtin_add_overflow(value, delta, &value))
-        return Status::invalid_argument(concat("the counter \"", key, "\" would overflow"));
-    return value;
+    return sum_of(key, find(key), delta);
 }
 
 void Dictionary::remove(const std::string& key) {

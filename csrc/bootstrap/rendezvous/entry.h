@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <string>
 #include <string_view>
 
 #include <pccl/status.h>
@@ -27,5 +29,10 @@ inline constexpr std::size_t kLongestValue = 64 * kKiB;
     return Status::invalid_argument(concat("the value of \"", key, "\" has ", value.size(),
                                            " bytes; a store takes at most ", kLongestValue));
 }
+
+/// Returns the value of counter `key`, which has this `text` (null: none, which counts as 0), plus
+/// `delta`. Returns kInvalidArgument when the text is no number, or the sum overflows.
+[[nodiscard]] Result<std::int64_t> sum_of(std::string_view key, const std::string* text,
+                                          std::int64_t delta);
 
 }  // namespace pccl::bootstrap

@@ -10,10 +10,14 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <pccl/store.h>
 #include "csrc/base/scope_exit.h"
+#include "csrc/base/text/text.h"
 #include "tests/cpp/bootstrap/store_kinds.h"
 #include "tests/fakes/deadlines.h"
 
@@ -178,13 +182,65 @@ TEST(FileStoreTest, ARecordCutShortByACrashIsForgotten) {
     EXPECT_EQ(store->get("after", test_deadline()).value(), "2");
 }
 
+void write_at(const std::string& path, std::streamoff offset, std::string_view bytes) {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(offset);
+    file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+
 TEST(FileStoreTest, DamageIsReportedWithItsPlace) {
     const std::string path = fresh_path();
     const ScopeExit cleanup([&] { ::unlink(path.c_str()); });
     auto store = FileStore::open(path, 0, test_deadline()).value();
-    std::ofstream(path, std::ios::app | std::ios::binary) << std::string("\x02\0\0\0\x01\x06", 6);
-    EXPECT_THAT(store->get("key", test_deadline()).status().message(),
-                HasSubstr("damaged behind byte 13"));
+    const auto first = static_cast<std::streamoff>(std::filesystem::file_size(path));
+    ASSERT_TRUE(store->set("key", "value").is_ok());
+    ASSERT_TRUE(store->set("other", "intact").is_ok());
+    for (const auto& [offset, bytes] : std::vector<std::pair<std::streamoff, std::string>>{
+             {first, "\x01"},               // its own offset
+             {first + 8, "\xff\xff\xff"},   // the record before it lies behind it
+             {first + 16, "\xff\xff\xff"},  // a length beyond the longest
+             {first + 20, "\x07"},          // an unknown kind
+             {first + 21, "\x7f"}}) {       // a key that is longer than its record
+        std::ifstream in(path, std::ios::binary);
+        in.seekg(offset);
+        std::string kept(bytes.size(), '\0');
+        in.read(kept.data(), static_cast<std::streamsize>(kept.size()));
+        write_at(path, offset, bytes);
+        EXPECT_THAT(store->get("key", test_deadline()).status().message(),
+                    AllOf(HasSubstr(path), HasSubstr(concat("damaged at byte ", first))));
+        EXPECT_EQ(store->get("other", test_deadline()).value(), "intact");
+        write_at(path, offset, kept);
+    }
+    EXPECT_EQ(store->get("key", test_deadline()).value(), "value");
+    std::filesystem::resize_file(path, 20);
+    EXPECT_THAT(store->get("other", test_deadline()).status().message(),
+                HasSubstr("changed by another program"));
+}
+
+TEST(FileStoreTest, ManyKeysShareChains) {
+    constexpr int kKeys = 9000;  // more than there are chains
+    const std::string path = fresh_path();
+    const ScopeExit cleanup([&] { ::unlink(path.c_str()); });
+    auto store = FileStore::open(path, 0, test_deadline()).value();
+    for (int key = 0; key < kKeys; ++key)
+        ASSERT_TRUE(store->set(concat("key/", key), std::string(key % 2000, 'x')).is_ok());
+    for (int key = 0; key < kKeys; key += 3)
+        ASSERT_TRUE(store->remove(concat("key/", key)).is_ok());
+    auto other = FileStore::open(path, 1, test_deadline()).value();
+    for (int key = 0; key < kKeys; ++key) {
+        const auto value = other->get(concat("key/", key), already());
+        ASSERT_EQ(value.is_ok(), key % 3 != 0);
+        if (!value.is_ok()) continue;
+        ASSERT_EQ(value->size(), static_cast<std::size_t>(key % 2000));
+    }
+}
+
+TEST(FileStoreTest, AStoreOfAnEarlierVersionIsRefused) {
+    const std::string path = fresh_path();
+    const ScopeExit cleanup([&] { ::unlink(path.c_str()); });
+    std::ofstream(path) << "pccl store 1\n";
+    EXPECT_THAT(FileStore::open(path, 1, test_deadline()).status().message(),
+                HasSubstr("not a store of this version"));
 }
 
 }  // namespace
