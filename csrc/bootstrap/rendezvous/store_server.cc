@@ -210,11 +210,13 @@ void StoreServer::execute(ClientConnection& connection, StoreRequest& request) {
 }
 
 void StoreServer::wake_waiters(const std::string& key) {
-    const auto [first, last] = waiters_.equal_range(key);
-    if (first == last) return;
     std::vector<int> waiting;
-    for (auto waiter = first; waiter != last; ++waiter) waiting.push_back(waiter->second);
-    waiters_.erase(first, last);
+    auto waiter = waiters_.lower_bound({key, 0});
+    while (waiter != waiters_.end() && waiter->first == key) {
+        waiting.push_back(waiter->second);
+        waiter = waiters_.erase(waiter);
+    }
+    if (waiting.empty()) return;
     const std::string value = *entries_.find(key);
     for (const int fd : waiting) {
         ClientConnection& connection = connections_.at(fd);
@@ -225,10 +227,7 @@ void StoreServer::wake_waiters(const std::string& key) {
 
 void StoreServer::unpark(ClientConnection& connection) {
     if (!connection.parked) return;
-    const auto [first, last] = waiters_.equal_range(connection.parked->key);
-    const auto mine = std::find_if(
-        first, last, [&](const auto& waiter) { return waiter.second == connection.socket.get(); });
-    if (mine != last) waiters_.erase(mine);
+    waiters_.erase({connection.parked->key, connection.socket.get()});
     connection.parked.reset();
 }
 

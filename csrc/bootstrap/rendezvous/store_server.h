@@ -15,8 +15,10 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "csrc/base/fork.h"
@@ -102,7 +104,7 @@ class StoreServer final : private transport::HandshakeHost {
     UniqueFd stop_;  // eventfd
     std::atomic<bool> stopping_{false};
     Connections connections_;
-    std::multimap<std::string, int> waiters_;  // key to descriptor
+    std::set<std::pair<std::string, int>> waiters_;  // keys with descriptors
     Dictionary entries_;
     Dictionary::Owner last_owner_ = 0;
     std::size_t unfinished_ = 0;  // connections with an unfinished frame
