@@ -178,15 +178,16 @@ Result<std::optional<GroupIdentity>> Incarnations::take(Incarnation found) {
 
 /// Polls an unusable entry that exists; otherwise waits in the store.
 Status Incarnations::wait_for_change() {
+    const Duration slice = store_slice(rendezvous_.size);
     if (is_there_) {
         system_clock().sleep_for(std::min(pause_, rendezvous_.deadline.remaining()));
         pause_ = std::min(2 * pause_, kLongestLook);
     } else {
         static_cast<void>(
-            rendezvous_.pre_join->get(kIncarnationKey, rendezvous_.deadline.within(kStoreSlice)));
+            rendezvous_.pre_join->get(kIncarnationKey, rendezvous_.deadline.within(slice)));
     }
     if (rendezvous_.deadline.passed()) return timeout_cause(Status::timeout("", 0));
-    if (system_clock().now() - looked_around_ < kStoreSlice) return Status::ok();
+    if (system_clock().now() - looked_around_ < slice) return Status::ok();
     looked_around_ = system_clock().now();
     return look_for_lost(*rendezvous_.pre_join, {kIncarnationKey, 0, {}}, rendezvous_);
 }

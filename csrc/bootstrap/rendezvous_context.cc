@@ -17,6 +17,9 @@ constexpr Rank kMostKnocks = 16;  // per check
 constexpr std::size_t kLongestText = 4 * kKiB;
 constexpr std::size_t kPartBytes = 32 * kKiB;
 constexpr std::size_t kLongestToRemove = 128 * kMiB;
+constexpr Duration kShortestSlice = std::chrono::milliseconds(200);
+constexpr Duration kLongestSlice = std::chrono::seconds(3);
+constexpr int kRanksOfShortestSlice = 256;
 
 std::string part_key(const std::string& key, std::size_t part) { return concat(key, "/", part); }
 
@@ -82,6 +85,11 @@ bool is_own_lack(const Status& why) {
 
 }  // namespace
 
+Duration store_slice(int size) {
+    return std::clamp<Duration>(kShortestSlice * size / kRanksOfShortestSlice, kShortestSlice,
+                                kLongestSlice);
+}
+
 Status superseded() { return Status::aborted(std::string(kSuperseded)); }
 
 bool is_superseded(const Status& status) {
@@ -123,9 +131,10 @@ Status agree_on_failure(Store& store, const Status& why, Rank self) {
 }
 
 Result<std::string> await(Store& store, const Awaiting& what, const RendezvousContext& rendezvous) {
+    const Duration slice = store_slice(rendezvous.size);
     for (;;) {
-        const bool last = rendezvous.deadline.remaining() <= kStoreSlice;
-        auto value = store.get(what.key, last ? rendezvous.deadline : Deadline::after(kStoreSlice));
+        const bool last = rendezvous.deadline.remaining() <= slice;
+        auto value = store.get(what.key, last ? rendezvous.deadline : Deadline::after(slice));
         if (value.status().code() != StatusCode::kTimeout || rendezvous.deadline.passed())
             return value;
         const Status lost = look_around(store, what, rendezvous);

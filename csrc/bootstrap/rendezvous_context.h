@@ -60,8 +60,9 @@ struct Awaiting {
     Rank until = from + 1;  // end of the ranks that are awaited, which begin at `from`
 };
 
-/// Longest wait at a store before the checks for lost ranks.
-inline constexpr Duration kStoreSlice = std::chrono::milliseconds(200);
+/// Returns the longest wait at a store before the checks for lost ranks. It grows with the number
+/// of ranks, which make at most about 1,300 checks per second together.
+[[nodiscard]] Duration store_slice(int size);
 
 /// Returns the error of waits after another incarnation of the group has been opened.
 [[nodiscard]] Status superseded();
