@@ -46,11 +46,10 @@ void write_front_coded(std::span<const std::string> texts, ByteWriter& out) {
     }
 }
 
-Result<std::vector<std::string>> read_front_coded(ByteReader& in, std::size_t count,
-                                                  std::size_t longest) {
-    std::vector<std::string> texts;
+Status read_front_coded(ByteReader& in, std::size_t count, std::size_t longest,
+                        const std::function<Status(std::string_view)>& take) {
     std::string text;
-    while (texts.size() < count) {
+    for (; count > 0; --count) {
         std::uint16_t length = 0;
         std::uint16_t runs = 0;
         PCCL_TRY(in.u16(length));
@@ -69,9 +68,9 @@ Result<std::vector<std::string>> read_front_coded(ByteReader& in, std::size_t co
                     concat("a difference behind the end before byte ", in.offset()));
             PCCL_TRY(in.raw(std::as_writable_bytes(std::span(text).subspan(begin, bytes))));
         }
-        texts.push_back(text);
+        PCCL_TRY(take(text));
     }
-    return texts;
+    return Status::ok();
 }
 
 }  // namespace pccl::bootstrap

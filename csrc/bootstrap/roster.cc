@@ -2,6 +2,7 @@
 #include "csrc/bootstrap/roster.h"
 
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "csrc/base/bytes.h"
@@ -74,10 +75,10 @@ Result<Roster> parse(const std::string& text, int size) {
     if (count != static_cast<std::uint32_t>(size))
         return Status::mismatch(
             0, concat("rank 0 made a group of ", count, " ranks, this rank one of ", size));
-    PCCL_ASSIGN_OR_RETURN(const auto blobs, read_front_coded(in, count, kMaxEndpoint));
-    for (const std::string& blob : blobs) {
+    PCCL_TRY(read_front_coded(in, count, kMaxEndpoint, [&](std::string_view blob) -> Status {
         PCCL_ASSIGN_OR_RETURN(roster.endpoints.emplace_back(), Endpoint::deserialise(blob));
-    }
+        return Status::ok();
+    }));
     PCCL_TRY(in.text(roster.tuning, kMostTuningBytes));
     PCCL_TRY(in.text(roster.costs, kMostCostsBytes));
     PCCL_TRY(in.text(roster.job, kMostJobBytes));

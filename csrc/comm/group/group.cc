@@ -79,9 +79,12 @@ Status Group::connect(const bootstrap::Roster& roster,
     }
     helpers_.transfers = limit("PCCL_TCP_THREADS", process_config().tcp_threads);
     collectives_.use_helpers(helpers_.transfers.most);
-    selector_.emplace(bootstrap::without(peers_.directory().forbidden(), roster),
-                      Selector::GroupPlace{rank(), peers_.segment(), std::move(layout)},
-                      preferences);
+    const auto forbidden = peers_.directory().forbidden();
+    const Selector::GroupPlace place{rank(), peers_.segment(), std::move(layout)};
+    if (forbidden.is_empty())
+        selector_.emplace(roster, place, preferences);
+    else
+        selector_.emplace(bootstrap::without(forbidden, roster), place, preferences);
     return Status::ok();
 }
 

@@ -166,8 +166,9 @@ bool Rendezvous::has_come_anew(Rank rank) const {
     if (rank <= 0 || rank >= options_.size) return false;
     const auto now = bootstrap::announced(*rendezvous_.pre_join, rank);
     if (!now.is_ok() || !now->failure.is_ok()) return false;
-    const auto other = std::ranges::find(answered_, rank, &bootstrap::Endpoint::rank);
-    return other != answered_.end() && other->nonce != now->endpoint.nonce &&
+    const auto& answered = answered_.empty() ? roster_.endpoints : answered_;
+    const auto other = std::ranges::find(answered, rank, &bootstrap::Endpoint::rank);
+    return other != answered.end() && other->nonce != now->endpoint.nonce &&
            options_.runtime->probe(now->endpoint).is_ok();
 }
 
@@ -291,7 +292,7 @@ Status Rendezvous::exchange_roster() {
     auto met = bootstrap::exchange_roster(*options_.store, own_.endpoint, rendezvous_);
     PCCL_TRY(met.status());
     roster_ = std::move(*met);
-    answered_ = roster_.endpoints;
+    answered_.clear();  // the roster has all
     return Status::ok();
 }
 

@@ -121,7 +121,7 @@ class Rendezvous {
     std::optional<bootstrap::Incarnations> incarnations_;
     std::vector<capsule::VerifiedCapsule> given_;  // from the environment
     bootstrap::Roster roster_;
-    std::vector<bootstrap::Endpoint> answered_;  // in this incarnation, so far
+    std::vector<bootstrap::Endpoint> answered_;  // in this incarnation, before the roster
     std::shared_ptr<Group> group_;               // set by register_rank()
     SelectionPreferences preferences_;
     std::shared_ptr<const bootstrap::Layout> layout_;

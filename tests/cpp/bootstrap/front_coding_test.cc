@@ -22,7 +22,11 @@ std::string written(const std::vector<std::string>& texts) {
 
 Result<std::vector<std::string>> read(const std::string& bytes, std::size_t count) {
     ByteReader in(bytes);
-    PCCL_ASSIGN_OR_RETURN(auto texts, read_front_coded(in, count, kLongest));
+    std::vector<std::string> texts;
+    PCCL_TRY(read_front_coded(in, count, kLongest, [&](std::string_view text) {
+        texts.emplace_back(text);
+        return Status::ok();
+    }));
     PCCL_TRY(in.finish());
     return texts;
 }
