@@ -7,8 +7,8 @@
 
 namespace pccl::sys {
 
-/// Returns whether the file is on a file system of this host alone, where every process finds at
-/// once what another has written. False for network file systems, and for unknown ones.
+/// Returns whether the file is on a file system of this host alone, where changes of one process
+/// are visible to all at once. False for network file systems, and for unknown ones.
 [[nodiscard]] PCCL_API bool is_on_local_file_system(int fd);
 
 }  // namespace pccl::sys

@@ -11,7 +11,7 @@
 //
 // A change appends a record and then moves the head of its chain, so that readers need no lock, and
 // nobody reaches the remains of a process that died while it wrote. On a network file system a
-// reader takes a lock to find what other hosts have written.
+// reader needs a lock, which makes the changes of other hosts visible.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,7 @@ class HashFile {
     /// kInvalidArgument if the file is no hash table.
     [[nodiscard]] Result<bool> is_complete() const;
     /// Returns the value of `key`; nullopt where there is none. kUnavailable names the first
-    /// damaged byte: what looks like damage may be a change under way, unless a lock is held.
+    /// damaged byte. Without a lock, a change under way may look like damage.
     [[nodiscard]] Result<std::optional<std::string>> find(std::string_view key) const;
 
     /// Returns the error of a system call: "cannot read the store PATH: ...".

@@ -30,7 +30,7 @@ class NetworkController {
     /// time.
     [[nodiscard]] virtual NetworkReport prepare(const std::string& phase,
                                                 const ControllerOptions& options) = 0;
-    /// Commits what prepare() has prepared, on all switches or on none, and reads them. Call it
+    /// Commits the change of prepare(), on all switches or on none, and reads them. Call it
     /// once after kPrepared, on the same thread, or discard().
     [[nodiscard]] virtual NetworkReport commit() = 0;
     /// Discards what prepare() has prepared. Returns kPrepared if `why` is ok, for a dry run;
