@@ -7,7 +7,8 @@
     tools/rdma_suites.py gate NAME  these, in the order of the list
 
 Suites for one machine share a boot, those for two machines another one. One in which the second
-machine ends has a boot of its own.
+machine ends has a boot of its own. A suite is skipped only where a package of others is missing:
+the list OPTIONAL names their files. All else that keeps a suite from running is a failure.
 """
 
 from __future__ import annotations
@@ -31,6 +32,10 @@ MEMORY = "3000"  # MiB of a machine
 BOOT_SECONDS = 100
 TIMED_OUT = 124
 NOT_RUN = "did not run"
+OPTIONAL = {
+    "build/rdma/nixl": "the PyPI package nixl is missing: tools/setup_rdma.sh",
+    "build/dev/python/pccl/libplugin_PCCL.so": "NIXL's headers are missing: tools/setup_nixl.sh",
+}
 
 
 class Refused(Exception):
@@ -96,24 +101,32 @@ def select(suites: list[Suite], wanted: str) -> list[Suite]:
     return [suite for suite in suites if suite.name in names]
 
 
-def why_skipped(suite: Suite, root: Path) -> str | None:
-    """Return what a suite lacks: a file of its command, or a test that its filter matches."""
+def missing(suite: Suite, root: Path) -> str | None:
+    """Return why a suite cannot run: what it lacks, after "skipped: " if that is optional."""
     words = shlex.split(suite.command)
     while words and "=" in words[0]:
         words.pop(0)
-    for word in words:
-        path = word.partition("::")[0]
-        if "/" not in path or path.startswith("-") or "$" in path or "=" in path:
-            continue
-        if not any(root.glob(path)):
+    paths = [path for path in (word.partition("::")[0] for word in words) if is_path(path)]
+    lacking = [path for path in paths if not any(root.glob(path))]
+    for path in lacking:
+        if path not in OPTIONAL:
             return f"there is no {path}"
+    if lacking:
+        return f"skipped: {OPTIONAL[lacking[0]]}"
     filters = [word for word in words if word.startswith("--gtest_filter=")]
-    if filters:
-        command = [str(root / words[0]), filters[0], "--gtest_list_tests"]
-        listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
-        if not any(line.startswith("  ") for line in listed.splitlines()):
-            return f"{words[0]} has no test for {filters[0]}"
+    if filters and not has_test(root / words[0], filters[0]):
+        return f"{words[0]} has no test for {filters[0]}"
     return None
+
+
+def is_path(word: str) -> bool:
+    return "/" in word and not word.startswith("-") and "$" not in word and "=" not in word
+
+
+def has_test(program: Path, gtest_filter: str) -> bool:
+    command = [str(program), gtest_filter, "--gtest_list_tests"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    return any(line.startswith("  ") for line in listed.splitlines())
 
 
 def boots_of(suites: list[Suite]) -> list[list[Suite]]:
@@ -148,7 +161,7 @@ def boot(suites: list[Suite], machines: int) -> None:
             break
     else:
         for suite in suites:
-            suite.result = "skipped: the machine did not start"
+            suite.result = "the machine did not start"
         return
     results: dict[str, list[tuple[int, float]]] = {}
     for file in SHARED.glob("results.*"):
@@ -191,10 +204,8 @@ def main(arguments: list[str]) -> int:
         return CANNOT
     begun = time.monotonic()
     for suite in suites:
-        reason = why_skipped(suite, ROOT)
-        if reason:
-            suite.result = f"skipped: {reason}"
-    for chosen in boots_of([suite for suite in suites if not suite.is_ok]):
+        suite.result = missing(suite, ROOT) or NOT_RUN
+    for chosen in boots_of([suite for suite in suites if suite.result == NOT_RUN]):
         boot(chosen, chosen[0].machines)
         if any(suite.name == "gate" and not suite.is_ok for suite in suites):
             break

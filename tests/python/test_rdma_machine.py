@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tools/rdma_machine.py and tools/rdma_suites.py refuse and skip; no machine is started."""
+"""What tools/rdma_machine.py and tools/rdma_suites.py refuse and skip; no machine runs."""
 
 from __future__ import annotations
 
@@ -146,7 +146,12 @@ def test_a_suite_in_which_a_machine_ends_has_a_boot_of_its_own(clone: Path) -> N
     assert run(clone, "-c", script).stdout == "['gate', 'other'];['pair'];['end'];['last']\n"
 
 
-def test_a_suite_without_its_files_or_tests_is_skipped_with_the_reason(clone: Path) -> None:
+def results_of(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
+    """Return the lines of the table of results, by suite."""
+    return {line.split()[0]: line for line in done.stdout.splitlines() if line}
+
+
+def test_a_suite_without_its_files_or_tests_fails_with_the_reason(clone: Path) -> None:
     pretend_kernel(clone)
     (clone / "build/dev").mkdir(parents=True)
     program = clone / "build/dev/empty_test"
@@ -157,17 +162,49 @@ def test_a_suite_without_its_files_or_tests_is_skipped_with_the_reason(clone: Pa
         "binary 1 5 - build/dev/no_test --gtest_filter=A*\n"
         "filter 1 5 - build/dev/empty_test --gtest_filter=A*\n"
         "files 1 5 ci PYTHONPATH=build/none python -m pytest tests/rdma/test_*.py\n"
-        "second 1 5 - build/dev/empty_test && PYTHONPATH=build/none python tests/none.py\n",
+        "second 1 5 - build/dev/empty_test && PYTHONPATH=build/none python tests/none.py\n"
+        "both 1 5 - ls build/rdma/nixl build/dev/no_test\n",
     )
     done = run(clone, "tools/rdma_suites.py")
+    assert done.returncode == 1
+    results = results_of(done)
+    assert results["binary"].endswith("  there is no build/dev/no_test")
+    assert results["filter"].endswith("  build/dev/empty_test has no test for --gtest_filter=A*")
+    assert results["files"].endswith("  there is no tests/rdma/test_*.py")
+    assert results["second"].endswith("  there is no tests/none.py")
+    assert results["both"].endswith("  there is no build/dev/no_test")
+    assert "rdma_suites: failed: binary, filter, files, second, both" in done.stdout
+
+
+def test_a_suite_of_a_missing_package_is_skipped_with_the_reason(clone: Path) -> None:
+    pretend_kernel(clone)
+    write_suites(clone, "plugin 1 5 - ls build/dev/python/pccl/libplugin_PCCL.so build/rdma/nixl\n")
+    done = run(clone, "tools/rdma_suites.py")
     assert done.returncode == 0
-    results = {line.split()[0]: line for line in done.stdout.splitlines()}
-    assert results["binary"].endswith("skipped: there is no build/dev/no_test")
-    assert results["filter"].endswith(
-        "skipped: build/dev/empty_test has no test for --gtest_filter=A*"
+    assert results_of(done)["plugin"].endswith(
+        "  skipped: NIXL's headers are missing: tools/setup_nixl.sh"
     )
-    assert results["files"].endswith("skipped: there is no tests/rdma/test_*.py")
-    assert results["second"].endswith("skipped: there is no tests/none.py")
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the machine is one of x86-64")
+def test_a_machine_that_does_not_start_is_a_failure(
+    clone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretend_kernel(clone)
+    (clone / "build/rdma/initrd.gz").touch()
+    emulator = clone / "bin/qemu-system-x86_64"
+    emulator.parent.mkdir()
+    emulator.write_text("#!/bin/sh\n\n")  # ends at once
+    emulator.chmod(0o755)
+    monkeypatch.setenv("PATH", str(emulator.parent), prepend=":")
+    write_suites(clone, "gate 1 9 ci true\nother 1 9 - true\npair 2 9 - true\n")
+    done = run(clone, "tools/rdma_suites.py")
+    assert done.returncode == 1, done.stderr
+    results = results_of(done)
+    assert results["gate"].endswith("  the machine did not start")
+    assert results["other"].endswith("  the machine did not start")
+    assert results["pair"].endswith("  did not run")
+    assert "rdma_suites: failed: gate, other, pair" in done.stdout
 
 
 def test_each_exception_of_the_gate_has_a_reason(clone: Path) -> None:
