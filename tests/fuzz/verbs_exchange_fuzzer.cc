@@ -32,7 +32,9 @@ void parse_end(std::string_view bytes) {
     const auto end = LinkEnd::parse(bytes);
     if (!end.is_ok()) return;
     require(end->serialise() == bytes && end->lanes.size() <= LinkEnd::kMostLanes);
-    for (const LaneEnd& lane : end->lanes) require(lane.device < end->memory.front().keys.size());
+    for (const LaneEnd& lane : end->lanes)
+        require(lane.device < end->memory.front().keys.size() &&
+                lane.partner < LinkEnd::kMostLanes);
     for (const PeerRange& range : end->memory)
         require(range.keys.size() == end->memory.front().keys.size());
 }

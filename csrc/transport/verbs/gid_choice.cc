@@ -73,4 +73,15 @@ Result<GidChoice> choose_gid(const sys::verbs::PortInfo& port,
                                                        : "in no subnet of this process")};
 }
 
+int subnet_bits_of(const GidEntry& entry, std::span<const sys::Interface> networks) {
+    if (entry.type == GidType::kInfiniband) return 64;
+    if (entry.is_link_local()) return 0;
+    const auto ip = ip_of(entry);
+    const auto own = std::ranges::find_if(networks, [&](const sys::Interface& network) {
+        return std::ranges::equal(network.address.ip_bytes(), ip);
+    });
+    if (own == networks.end()) return 0;
+    return own->prefix_bits + 8 * static_cast<int>(entry.gid.size() - ip.size());
+}
+
 }  // namespace pccl::transport::verbs

@@ -22,6 +22,7 @@ struct GidChoice {
 struct GidWishes {
     std::vector<sys::Interface> interfaces{};
     int index = -1;
+    std::vector<sys::Interface> networks{};  // as of subnet_bits_of()
 };
 
 /// Chooses a GID of a port. On Ethernet: RoCE v2 before v1; then an address in the subnet of one of
@@ -30,5 +31,11 @@ struct GidWishes {
 /// `index` >= 0 requires that entry. kUnavailable where the port has none.
 [[nodiscard]] Result<GidChoice> choose_gid(const sys::verbs::PortInfo& port,
                                            std::span<const sys::Interface> interfaces, int index);
+
+/// Returns how many leading bits of a port's GID are its subnet: 64 on InfiniBand; on Ethernet
+/// those of the address among `networks`, the interfaces of this host, that the GID is. 0: it is
+/// unknown, as for link-local addresses, which are alike in all networks.
+[[nodiscard]] int subnet_bits_of(const sys::verbs::GidEntry& entry,
+                                 std::span<const sys::Interface> networks);
 
 }  // namespace pccl::transport::verbs

@@ -5,6 +5,7 @@
 
 #include <pccl/deadline.h>
 #include "csrc/base/text/text.h"
+#include "csrc/transport/verbs/port_pairs.h"
 
 namespace pccl::transport::verbs {
 
@@ -136,14 +137,50 @@ std::vector<LaneEnd> Lanes::ends() const {
     std::vector<LaneEnd> ends;
     ends.reserve(lanes_.size());
     for (const Lane& lane : lanes_)
-        ends.push_back(
-            {.device = static_cast<std::uint8_t>(lane.device()), .pair = lane.pair().address()});
+        ends.push_back({.device = static_cast<std::uint8_t>(lane.device()),
+                        .partner = lane.partner(),
+                        .pair = lane.pair().address()});
     return ends;
 }
 
-void Lanes::match(std::span<const LaneEnd> peer) {
-    while (lanes_.size() > peer.size()) lanes_.pop_back();
-    for (std::size_t i = 0; i < lanes_.size(); ++i) lanes_[i].match(peer[i]);
+std::vector<LaneEnd> Lanes::choose_partners(std::span<const LaneEnd> peer) {
+    std::vector<SubnetGid> here;
+    std::vector<sys::verbs::RawGid> there;
+    for (const Lane& lane : lanes_)
+        here.push_back({lane.pair().address().gid, lane.pair().port().subnet_bits});
+    for (const LaneEnd& end : peer) there.push_back(end.pair.gid);
+    std::vector<std::size_t> indices;
+    std::vector<LaneEnd> partners;
+    for (const LanePair& pair : pair_lanes(here, there)) {
+        lanes_[pair.here].set_partner(pair.peer);
+        indices.push_back(pair.here);
+        partners.push_back(peer[pair.peer]);
+    }
+    keep(indices, partners);
+    return partners;
+}
+
+Status Lanes::take_partners(std::span<const LaneEnd> peer) {
+    std::vector<std::size_t> indices;
+    for (const LaneEnd& end : peer) {
+        const bool is_taken = std::ranges::find(indices, end.partner) != indices.end();
+        if (end.partner >= lanes_.size() || is_taken)
+            return Status::invalid_argument(concat("the peer connects queue pair ",
+                                                   int{end.partner}, " of ", lanes_.size(),
+                                                   is_taken ? " twice" : ""));
+        indices.push_back(end.partner);
+    }
+    keep(indices, peer);
+    return Status::ok();
+}
+
+void Lanes::keep(std::span<const std::size_t> indices, std::span<const LaneEnd> peer) {
+    std::vector<Lane> kept;
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+        kept.push_back(std::move(lanes_[indices[i]]));
+        kept.back().match(peer[i]);
+    }
+    lanes_ = std::move(kept);
 }
 
 std::vector<QueuePair*> Lanes::pairs() {
@@ -151,6 +188,18 @@ std::vector<QueuePair*> Lanes::pairs() {
     pairs.reserve(lanes_.size());
     for (Lane& lane : lanes_) pairs.push_back(&lane.pair());
     return pairs;
+}
+
+std::vector<std::shared_ptr<Port>> Lanes::ports() const {
+    std::vector<std::shared_ptr<Port>> ports;
+    for (const Lane& lane : lanes_) {
+        const std::shared_ptr<Port>& port = lane.pair().shared_port();
+        const auto is_it = [&](const std::shared_ptr<Port>& known) {
+            return known->adapter == port->adapter && known->info.number == port->info.number;
+        };
+        if (std::ranges::none_of(ports, is_it)) ports.push_back(port);
+    }
+    return ports;
 }
 
 void Lanes::drain() {

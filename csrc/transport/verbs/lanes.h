@@ -53,6 +53,9 @@ class Lane {
     /// Returns the index of the peer's device.
     [[nodiscard]] std::size_t peer_device() const { return peer_device_; }
     void match(const LaneEnd& peer) { peer_device_ = peer.device; }
+    /// Returns the index of the peer's lane, as of LaneEnd.
+    [[nodiscard]] std::uint8_t partner() const { return partner_; }
+    void set_partner(std::size_t index) { partner_ = static_cast<std::uint8_t>(index); }
 
     /// Returns how many requests the send queue takes now.
     [[nodiscard]] int free_slots() const {
@@ -102,6 +105,7 @@ class Lane {
     std::unique_ptr<QueuePair> pair_;
     std::size_t device_;
     std::size_t peer_device_ = 0;
+    std::uint8_t partner_ = 0;
     std::uint64_t posted_ = 0;
     std::uint64_t completed_ = 0;
     std::uint64_t load_ = 0;
@@ -125,10 +129,15 @@ class Lanes {
 
     [[nodiscard]] std::span<const std::shared_ptr<Adapter>> adapters() const { return adapters_; }
     [[nodiscard]] std::vector<LaneEnd> ends() const;
-    /// Assigns the lanes to the peer's, in their order, and drops those for which the peer has
-    /// none. A Connector connects pairs() to them.
-    void match(std::span<const LaneEnd> peer);
+    /// Chooses a lane for each of the peer's (pair_lanes()), and keeps no other one. Returns those
+    /// of the peer, in the order of the lanes: a Connector connects pairs() to them.
+    std::vector<LaneEnd> choose_partners(std::span<const LaneEnd> peer);
+    /// Takes the choice of the peer, which has described its lanes: afterwards both ends have
+    /// theirs in one order. kInvalidArgument for partners that cannot be.
+    Status take_partners(std::span<const LaneEnd> peer);
     [[nodiscard]] std::vector<QueuePair*> pairs();
+    /// Returns the ports of the lanes, each once.
+    [[nodiscard]] std::vector<std::shared_ptr<Port>> ports() const;
     [[nodiscard]] std::size_t count() const { return lanes_.size(); }
     [[nodiscard]] Lane& operator[](std::size_t index) { return lanes_[index]; }
     [[nodiscard]] const Lane& operator[](std::size_t index) const { return lanes_[index]; }
@@ -143,6 +152,9 @@ class Lanes {
     [[nodiscard]] std::string describe(std::span<const LaneEnd> peer) const;
 
    private:
+    /// Keeps lanes of these indices alone, in their order, and matches them to the peer's.
+    void keep(std::span<const std::size_t> indices, std::span<const LaneEnd> peer);
+
     std::vector<std::shared_ptr<Adapter>> adapters_;
     std::vector<Lane> lanes_;
 };

@@ -12,7 +12,7 @@ namespace pccl::transport::verbs {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x56434350;  // "PCCV"
-constexpr std::uint16_t kVersion = 4;
+constexpr std::uint16_t kVersion = 5;
 constexpr std::uint32_t kMost24Bits = (1U << 24) - 1;
 
 void write_pair(const QueuePairAddress& pair, ByteWriter& out) {
@@ -46,6 +46,7 @@ Status read_pair(ByteReader& in, QueuePairAddress& pair) {
 
 void write_lane(const LaneEnd& lane, ByteWriter& out) {
     out.u8(lane.device);
+    out.u8(lane.partner);
     write_pair(lane.pair, out);
     out.raw(std::as_bytes(std::span(lane.door.address)));
     out.u16(lane.door.port);
@@ -77,6 +78,10 @@ Result<LaneEnd> read_lane(ByteReader& in, std::size_t devices) {
     if (lane.device >= devices)
         return Status::invalid_argument(
             concat("a queue pair of device ", int{lane.device}, " of ", devices));
+    PCCL_TRY(in.u8(lane.partner));
+    if (lane.partner >= LinkEnd::kMostLanes)
+        return Status::invalid_argument(
+            concat("a partner ", int{lane.partner}, "; expected 0 to ", LinkEnd::kMostLanes - 1));
     PCCL_TRY(read_pair(in, lane.pair));
     PCCL_TRY(in.raw(std::as_writable_bytes(std::span(lane.door.address))));
     PCCL_TRY(in.u16(lane.door.port));

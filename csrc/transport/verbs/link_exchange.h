@@ -45,9 +45,10 @@ struct CmDoor {
     bool operator==(const CmDoor&) const = default;
 };
 
-/// Queue pair of one end; the pairs of both ends are connected in their order.
+/// Queue pair of one end.
 struct LaneEnd {
-    std::uint8_t device = 0;  // index in PeerRange::keys
+    std::uint8_t device = 0;   // index in PeerRange::keys
+    std::uint8_t partner = 0;  // of a receiver: index of the sender's queue pair that it connects
     QueuePairAddress pair;
     CmDoor door{};  // of a responder, where both have agreed on rdma_cm
 

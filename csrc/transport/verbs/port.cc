@@ -11,11 +11,13 @@ std::shared_ptr<Port> renewed(std::shared_ptr<Port> port) {
     if (!info.is_ok()) return port;
     auto chosen = choose_gid(*info, port->wishes.interfaces, port->wishes.index);
     if (!chosen.is_ok()) return port;
-    return std::make_shared<Port>(Port{.adapter = port->adapter,
-                                       .info = *std::move(info),
-                                       .gid = chosen->entry,
-                                       .reason = std::move(chosen->reason),
-                                       .wishes = port->wishes});
+    return std::make_shared<Port>(
+        Port{.adapter = port->adapter,
+             .info = *std::move(info),
+             .gid = chosen->entry,
+             .reason = std::move(chosen->reason),
+             .wishes = port->wishes,
+             .subnet_bits = subnet_bits_of(chosen->entry, port->wishes.networks)});
 }
 
 }  // namespace pccl::transport::verbs

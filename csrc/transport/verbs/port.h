@@ -19,6 +19,7 @@ struct Port {
                                // subnet
     std::string reason;        // why that GID: "RoCE v2, IPv4"
     GidWishes wishes{};        // by which it was chosen
+    int subnet_bits = 0;       // of the GID; 0: unknown
 
     [[nodiscard]] bool is_iwarp() const { return adapter->device().info().is_iwarp; }
     /// Returns "mlx5_0:1".

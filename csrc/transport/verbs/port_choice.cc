@@ -99,7 +99,9 @@ Result<std::vector<std::shared_ptr<Port>>> choose_ports(const PortWishes& wishes
                      .gid = port.chosen.entry,
                      .reason = port.chosen.reason,
                      .wishes = {{wishes.interfaces.begin(), wishes.interfaces.end()},
-                                wishes.gid_index}}));
+                                wishes.gid_index,
+                                {wishes.networks.begin(), wishes.networks.end()}},
+                     .subnet_bits = subnet_bits_of(port.chosen.entry, wishes.networks)}));
         else
             reasons += concat("; ", port.name(), ": ", fits.message());
     }

@@ -26,6 +26,8 @@ struct PortWishes {
     int gid_index = -1;  // as of choose_gid()
     /// Interfaces at which the process listens.
     std::span<const sys::Interface> interfaces{};
+    /// All interfaces of this host: they show the subnets of ports.
+    std::span<const sys::Interface> networks{};
 };
 
 /// Port of this machine, and whether it is used.

@@ -53,6 +53,7 @@ class QueuePair {
 
     [[nodiscard]] const QueuePairAddress& address() const { return address_; }
     [[nodiscard]] const Port& port() const { return *port_; }
+    [[nodiscard]] const std::shared_ptr<Port>& shared_port() const { return port_; }
     [[nodiscard]] std::uint32_t inline_bytes() const { return inline_bytes_; }
     [[nodiscard]] const QueueDepths& depths() const { return depths_; }
     /// Connects to the other end: both may send once both have done this.

@@ -73,9 +73,9 @@ VerbsPeer::VerbsPeer(VerbsSendLink& out, VerbsRecvLink& in,
     : out_(out),
       mailbox_(out, in),
       registrations_(std::move(registrations)),
-      ports_(std::move(ports), registrations_),
+      ports_(out.ports(), std::move(ports), registrations_),
       responders_(mailbox_, ports_, out.way(), out.peer_name()),
-      lanes_(std::min(ports_.all().size() * static_cast<std::size_t>(pairs_of_port),
+      lanes_(std::min(ports_.initiators().size() * static_cast<std::size_t>(pairs_of_port),
                       LinkEnd::kMostLanes)),
       flusher_(registrations_, ports_.all()) {}
 
@@ -248,7 +248,7 @@ RmaImmediates::State VerbsPeer::state_of(const RmaImmediate& posted) const {
 
 Status VerbsPeer::open_lane(std::size_t index) {
     RmaLane& lane = lanes_[index];
-    const std::shared_ptr<Port> port = ports_.of_lane(index);
+    const std::shared_ptr<Port> port = ports_.of_initiator(index);
     Result<std::unique_ptr<QueuePair>> pair = QueuePair::create(port, kInitiator);
     if (!pair.is_ok()) {
         give_up(lane, std::string(pair.status().message()));

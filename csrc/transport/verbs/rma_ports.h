@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -12,18 +13,37 @@
 #include "csrc/transport/verbs/connector.h"
 #include "csrc/transport/verbs/make_connector.h"
 #include "csrc/transport/verbs/port.h"
+#include "csrc/transport/verbs/port_pairs.h"
 #include "csrc/transport/verbs/registrations.h"
 
 namespace pccl::transport::verbs {
 
 class RmaPorts {
    public:
-    RmaPorts(std::vector<std::shared_ptr<Port>> ports, std::shared_ptr<Registrations> registrations)
-        : ports_(std::move(ports)), registrations_(std::move(registrations)) {}
+    /// `all` are those of the process; `initiators` are those that reach the peer.
+    RmaPorts(std::vector<std::shared_ptr<Port>> initiators, std::vector<std::shared_ptr<Port>> all,
+             std::shared_ptr<Registrations> registrations)
+        : initiators_(std::move(initiators)),
+          all_(std::move(all)),
+          registrations_(std::move(registrations)) {}
 
-    [[nodiscard]] const std::vector<std::shared_ptr<Port>>& all() const { return ports_; }
-    [[nodiscard]] std::shared_ptr<Port> of_lane(std::size_t lane) const {
-        return ports_[lane % ports_.size()];
+    [[nodiscard]] const std::vector<std::shared_ptr<Port>>& all() const { return all_; }
+    [[nodiscard]] const std::vector<std::shared_ptr<Port>>& initiators() const {
+        return initiators_;
+    }
+    [[nodiscard]] std::shared_ptr<Port> of_initiator(std::size_t lane) const {
+        return initiators_[lane % initiators_.size()];
+    }
+    /// Returns the port that responds to a lane of the peer: one in the subnet of the peer's port,
+    /// if there are any.
+    [[nodiscard]] std::shared_ptr<Port> of_responder(std::size_t lane,
+                                                     const sys::verbs::RawGid& peer) const {
+        std::vector<std::shared_ptr<Port>> near;
+        std::ranges::copy_if(all_, std::back_inserter(near), [&](const auto& port) {
+            return shares_subnet(peer, {port->gid.gid, port->subnet_bits});
+        });
+        const auto& among = near.empty() ? all_ : near;
+        return among[lane % among.size()];
     }
     /// Returns the index of the port's device in the keys of registrations.
     [[nodiscard]] std::size_t device_of(const Port& port) const {
@@ -34,11 +54,12 @@ class RmaPorts {
     [[nodiscard]] std::unique_ptr<WatchedConnector> connector(ConnectWay way,
                                                               Connector::Role role) const {
         return std::make_unique<WatchedConnector>(make_connector(way, role),
-                                                  ports_.front()->adapter->waiter());
+                                                  all_.front()->adapter->waiter());
     }
 
    private:
-    const std::vector<std::shared_ptr<Port>> ports_;
+    const std::vector<std::shared_ptr<Port>> initiators_;
+    const std::vector<std::shared_ptr<Port>> all_;
     const std::shared_ptr<Registrations> registrations_;
 };
 

@@ -26,7 +26,7 @@ RmaMessage RmaResponders::open(const RmaMessage& request) {
                       .end = request.end};
     Responder& responder = responders_[request.lane];
     responder = {};
-    const std::shared_ptr<Port> port = ports_.of_lane(request.lane);
+    const std::shared_ptr<Port> port = ports_.of_responder(request.lane, request.end.pair.gid);
     auto pair = QueuePair::create(port, kResponder);
     auto connector = ports_.connector(way_, Connector::Role::kResponder);
     answer.failure = pair.status();

@@ -68,6 +68,8 @@ class VerbsSendLink final : public SendLink {
     [[nodiscard]] const std::string& peer_name() const { return parts_.peer_name; }
     /// Returns how both ends connect queue pairs.
     [[nodiscard]] ConnectWay way() const { return parts_.receiver.way; }
+    /// Returns the ports of its queue pairs, each once.
+    [[nodiscard]] std::vector<std::shared_ptr<Port>> ports() const { return parts_.lanes.ports(); }
     /// Checks the devices and the peer now and then, for a caller that waits.
     Status look_now_and_then();
 

@@ -111,11 +111,16 @@ Result<std::unique_ptr<VerbsTransport>> VerbsTransport::create(Waiter& waiter, N
     std::unique_ptr<VerbsTransport> made(new VerbsTransport(waiter, std::move(here), options));
     std::vector<sys::Interface> interfaces;
     for (const NetworkDoor& door : made->here_.doors) interfaces.push_back(door.interface);
+    std::vector<sys::Interface> networks = options.networks;
+    if (networks.empty()) {
+        PCCL_ASSIGN_OR_RETURN(networks, sys::list_interfaces());
+    }
     PCCL_ASSIGN_OR_RETURN(HcaFilter filter, HcaFilter::parse(options.hca));
     PCCL_ASSIGN_OR_RETURN(made->ports_, choose_ports({.filter = std::move(filter),
                                                       .soft = options.soft,
                                                       .gid_index = options.gid_index,
-                                                      .interfaces = interfaces},
+                                                      .interfaces = interfaces,
+                                                      .networks = networks},
                                                      waiter));
     if (made->ports_.size() * static_cast<std::size_t>(options.queue_pairs) > 1)
         made->helper_ = {new Poller({.name = "pccl-rdma", .interval = kHelpInterval}),
@@ -213,7 +218,7 @@ class VerbsTransport::VerbsPendingConnect final : public PendingConnect {
         PCCL_TRY(check_receiver(receiver, ring_bytes(request_.group_size)));
         PCCL_ASSIGN_OR_RETURN(const ConnectWay way, agree(transport_.way(), receiver.way));
         receiver_ = std::move(receiver);
-        lanes_->match(receiver_.lanes);
+        PCCL_TRY(lanes_->take_partners(receiver_.lanes));
         connector_ = std::make_unique<WatchedConnector>(
             make_connector(way, Connector::Role::kInitiator), transport_.waiter_);
         return connector_->start(lanes_->pairs(), receiver_.lanes);
@@ -341,9 +346,14 @@ Result<std::unique_ptr<VerbsTransport::IncomingLink>> VerbsTransport::answer(
     PCCL_ASSIGN_OR_RETURN(const ConnectWay agreed, agree(way(), sender.way));
     auto link = std::make_unique<IncomingLink>();
     PCCL_ASSIGN_OR_RETURN(link->lanes, make_lanes(ports_, options_.queue_pairs));
-    link->lanes.match(sender.lanes);
+    const std::size_t possible = std::min(link->lanes.count(), sender.lanes.size());
+    const std::vector<LaneEnd> partners = link->lanes.choose_partners(sender.lanes);
+    if (partners.size() < possible)
+        log(LogLevel::kInfo, "RDMA link from ", peer_name(expected.request().source),
+            " goes without ", possible - partners.size(),
+            " queue pairs: their ports share no subnet with the peer's");
     link->connector = make_connector(agreed, Connector::Role::kResponder);
-    PCCL_TRY(link->connector->start(link->lanes.pairs(), sender.lanes));
+    PCCL_TRY(link->connector->start(link->lanes.pairs(), partners));
     const std::uint32_t bytes =
         std::min(sender.ring_bytes, ring_bytes(expected.request().group_size));
     PCCL_ASSIGN_OR_RETURN(link->rings, make_rings(link->lanes, bytes, Access::kPeerWrite));

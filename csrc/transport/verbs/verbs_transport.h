@@ -41,6 +41,8 @@ struct VerbsOptions {
     std::vector<GpuWay> gpu_ways{GpuWay::kDmaBuf, GpuWay::kPeermem};  // in their order
     /// Options of both ends: ControlOptions::stream must have them, too.
     sys::StreamOptions stream{};
+    /// Interfaces of this host, which show the subnets of ports; empty: as the system lists them.
+    std::vector<sys::Interface> networks{};
     /// A host without a sign of life for this long is lost.
     std::chrono::milliseconds peer_timeout{10'000};
 };

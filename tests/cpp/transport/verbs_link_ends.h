@@ -13,6 +13,7 @@ namespace pccl::transport::verbs {
 
 inline LaneEnd lane_end(std::uint8_t device, std::uint32_t number) {
     LaneEnd end{.device = device,
+                .partner = 3,
                 .pair = {.number = number,
                          .sequence = 0xabcdef,
                          .lid = 513,

@@ -83,6 +83,7 @@ TEST(LinkExchangeTest, ValuesThatCannotBeAreRefused) {
     EXPECT_EQ(code_of([](auto& end) { end.memory[0].bytes = 0; }), kInvalid);
     EXPECT_EQ(code_of([](auto& end) { end.memory[0].bytes = ~std::uint64_t{0}; }), kInvalid);
     EXPECT_EQ(code_of([](auto& end) { end.lanes[0].device = 2; }), kInvalid) << "there are two";
+    EXPECT_EQ(code_of([](auto& end) { end.lanes[0].partner = LinkEnd::kMostLanes; }), kInvalid);
     EXPECT_EQ(code_of([](auto& end) { end.lanes[0].pair.number = 1 << 24; }), kInvalid);
     EXPECT_EQ(code_of([](auto& end) { end.lanes[0].pair.sequence = 1 << 24; }), kInvalid);
     EXPECT_EQ(code_of([](auto& end) { end.lanes[0].pair.mtu = 0; }), kInvalid);

@@ -190,8 +190,10 @@ struct VerbsMemoryOf {
 /// Two processes with one-sided access to each other; rank 0 initiates.
 struct VerbsRmaPair {
     explicit VerbsRmaPair(const VerbsOptions& options = one_port())
-        : initiator(0, options),
-          target(1, options),
+        : VerbsRmaPair(options, options) {}
+    VerbsRmaPair(const VerbsOptions& of_initiator, const VerbsOptions& of_target)
+        : initiator(0, of_initiator),
+          target(1, of_target),
           here(initiator.transport().one_sided().value()),
           there(target.transport().one_sided().value()) {
         VerbsStream forth = make_stream(initiator, target);

@@ -24,7 +24,8 @@ class VerbsRmaRespondersTest : public testing::Test {
 
     /// Opens that queue pair of lane 0 from this process to itself.
     void open(std::uint32_t pair) {
-        initiator_ = QueuePair::create(ports_.of_lane(0), {.sends = 64, .receives = 1}).value();
+        initiator_ =
+            QueuePair::create(ports_.of_initiator(0), {.sends = 64, .receives = 1}).value();
         const RmaMessage opened = responders_.open(
             {.kind = Kind::kOpen, .pair = pair, .end = {.pair = initiator_->address()}});
         ASSERT_TRUE(opened.failure.is_ok()) << opened.failure.to_string();
@@ -48,8 +49,9 @@ class VerbsRmaRespondersTest : public testing::Test {
     RmaMailbox mailbox_{out_, in_};
     const std::vector<std::shared_ptr<Port>> all_ =
         static_cast<VerbsTransport&>(host_.transport()).ports();
-    const RmaPorts ports_{all_, std::make_shared<Registrations>(std::vector{all_.front()->adapter},
-                                                                std::vector<GpuWay>())};
+    const RmaPorts ports_{
+        all_, all_,
+        std::make_shared<Registrations>(std::vector{all_.front()->adapter}, std::vector<GpuWay>())};
     const std::string name_ = "rank 1";
     RmaResponders responders_{mailbox_, ports_, ConnectWay::kDirect, name_};
     std::unique_ptr<QueuePair> initiator_;

@@ -98,6 +98,11 @@ int fake_verbs_change_gid(const char* device, int number, uint32_t ipv4) {
     return 0;
 }
 
+int fake_verbs_isolate_subnets(int bits) {
+    fabric().subnet_bits = bits;
+    return 0;
+}
+
 int fake_verbs_refuse_registrations(uint64_t after, int error) {
     SharedProcess& self = this_process();
     const Lock lock;

@@ -127,6 +127,10 @@ int fake_verbs_device_fatal(const char* device);
  * IBV_EVENT_GID_CHANGE. */
 int fake_verbs_change_gid(const char* device, int port, uint32_t ipv4);
 
+/* Ports on Ethernet whose IPv4 addresses differ in the first `bits` bits do not reach each other
+ * from now on, as on isolated rails; 0 ends that. */
+int fake_verbs_isolate_subnets(int bits);
+
 /* Registrations of the calling process fail with `error` after `after` more; 0 ends that. */
 int fake_verbs_refuse_registrations(uint64_t after, int error);
 /* Limits of the calling process: how many exist at most, bytes registered at most. */

@@ -237,6 +237,7 @@ struct Fabric {
     uint32_t next_pd;
     uint32_t next_wake;
     uint64_t delivered;  // requests
+    int subnet_bits;  // of IPv4 addresses; ports of two subnets do not reach each other; 0: they do
     Index processes_end;
     Index ports_end;
     Index contexts_end;

@@ -3,6 +3,8 @@
 // ibv_modify_qp: which attributes each transition of an RC QP needs and takes (InfiniBand
 // specification, table 91; qp_state_table of the Linux kernel), and their values.
 
+#include <endian.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -84,6 +86,15 @@ bool is_mapped_ipv4(const ibv_gid& gid) {
     return std::memcmp(gid.raw, kPrefix, sizeof kPrefix) == 0;
 }
 
+bool is_of_subnet(const ibv_gid& gid, const ibv_gid& own) {
+    const int bits = fabric().subnet_bits;
+    if (bits == 0 || !is_mapped_ipv4(own)) return true;
+    uint32_t addresses[2];
+    std::memcpy(&addresses[0], gid.raw + 12, sizeof addresses[0]);
+    std::memcpy(&addresses[1], own.raw + 12, sizeof addresses[1]);
+    return (be32toh(addresses[0]) ^ be32toh(addresses[1])) >> (32 - bits) == 0;
+}
+
 // What the kernel finds when it resolves the address of a peer.
 int check_address(const SharedQp& qp, const ibv_ah_attr& address) {
     const SharedPort& port = fabric().ports[qp.port];
@@ -103,7 +114,8 @@ int check_address(const SharedQp& qp, const ibv_ah_attr& address) {
         return wrong(qp, "dgid is of another address family than GID index", route.sgid_index,
                      ENETUNREACH);
     }
-    const bool known = find_port(route.dgid) != kNone;
+    const bool known =
+        find_port(route.dgid) != kNone && is_of_subnet(route.dgid, port.gids[route.sgid_index]);
     return known ? 0
                  : wrong(qp, "nobody answers for the dgid, seen from GID index", route.sgid_index,
                          ETIMEDOUT);
