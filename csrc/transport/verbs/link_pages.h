@@ -86,9 +86,6 @@ inline constexpr std::uint32_t kCreditImmediate = 0x7ffffffe;   // the counters 
 inline constexpr std::uint32_t kTailImmediate = 0x7ffffffd;     // likewise
 inline constexpr std::uint32_t kLaneDown = 0x7fffff00;          // plus the lane: it has failed
 static_assert(LinkEnd::kMostRing < kLaneDown && LinkEnd::kMostLanes <= 128);
-[[nodiscard]] constexpr bool is_lane_down(std::uint32_t immediate) {
-    return immediate >= kLaneDown && immediate < kLaneDown + LinkEnd::kMostLanes;
-}
 static_assert(kChannels == 2);
 
 }  // namespace pccl::transport::verbs

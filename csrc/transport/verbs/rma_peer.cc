@@ -354,7 +354,9 @@ Status VerbsPeer::take_credit(const RmaMessage& message) {
     if (message.pair != lane.pair) return Status::ok();  // of a queue pair that has ended
     if (message.immediates > lane.immediates)
         return protocol_error("gave credit for immediates that were not sent");
-    lane.credit = message.immediates + kImmediatesOfPair;
+    const std::uint32_t credit = message.immediates + kImmediatesOfPair;
+    if (credit < lane.credit) return protocol_error("took credit for immediates back");
+    lane.credit = credit;
     return Status::ok();
 }
 

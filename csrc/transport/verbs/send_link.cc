@@ -97,18 +97,27 @@ Result<std::size_t> VerbsSendLink::room(ChannelId channel, std::size_t wanted) {
 
 Status VerbsSendLink::read_credit(ChannelId channel) {
     Stream& stream = streams_[static_cast<std::size_t>(channel)];
-    const std::uint64_t consumed =
-        credits().consumed[static_cast<std::size_t>(channel)].load(std::memory_order_acquire);
-    if (consumed > stream.published)
-        return status_.set(Status::peer_lost(
-            parts_.peer, concat(parts_.peer_name, " wrote an impossible credit for its ring")));
-    // A credit that was under way on a failed lane may come late. The receiver's answer to the
-    // failover of that lane follows a new one.
-    if (consumed <= stream.consumed) return Status::ok();
-    stream.consumed = consumed;
+    const std::uint64_t before = stream.consumed;
+    PCCL_TRY(take_counter(credits().consumed[static_cast<std::size_t>(channel)], stream.published,
+                          stream.consumed));
+    if (stream.consumed == before) return Status::ok();
     // The credit took a receive request here.
     const Status polled = poll();
     return polled.is_ok() ? polled : fail(polled);
+}
+
+Status VerbsSendLink::take_counter(const PageCounter& counter, std::uint64_t most,
+                                   std::uint64_t& known) {
+    const std::uint64_t written = counter.load(std::memory_order_acquire);
+    // A credit that was under way on a failed lane may come late. The receiver's answer to the
+    // failover of that lane follows a new one.
+    const bool may_be_late = parts_.lanes.count() > 1;
+    if (written > most || (written < known && !may_be_late))
+        return status_.set(Status::peer_lost(
+            parts_.peer, concat(parts_.peer_name, " wrote an impossible credit: ", written,
+                                "; expected ", known, " to ", most)));
+    known = std::max(known, written);
+    return Status::ok();
 }
 
 void VerbsSendLink::copy_in(ChannelId channel, std::span<const Bytes> pieces, std::size_t count) {
@@ -134,12 +143,13 @@ Result<bool> VerbsSendLink::flush(ChannelId channel) {
 Status VerbsSendLink::publish(ChannelId channel) {
     const Stream& stream = streams_[static_cast<std::size_t>(channel)];
     const std::size_t longest = parts_.lanes.count() > 1 ? kStripe : kLongestPiece;
-    while (stream.published < stream.written && fault_.is_ok()) {
+    while (stream.published < stream.written && fault_.is_ok() && !status_.is_set()) {
         const auto bytes = std::min<std::size_t>(stream.written - stream.published, longest);
         const auto posted = post_next(channel, bytes);
         if (!posted.is_ok()) return fail(posted.status());
         if (!*posted) break;
     }
+    if (status_.is_set()) return status_.get();
     return fault_.is_ok() ? fault_ : fail(fault_);
 }
 
@@ -271,9 +281,10 @@ std::size_t VerbsSendLink::lane_for_immediate() {
     return best;
 }
 
-bool VerbsSendLink::has_receive(std::size_t lane, std::uint32_t spare) const {
-    const std::uint64_t again = credits().receives[lane].load(std::memory_order_acquire);
-    return immediates_[lane] - again < parts_.receiver.receives + spare;
+bool VerbsSendLink::has_receive(std::size_t lane, std::uint32_t spare) {
+    std::uint64_t& again = receives_[lane];
+    return take_counter(credits().receives[lane], immediates_[lane], again).is_ok() &&
+           immediates_[lane] - again < parts_.receiver.receives + spare;
 }
 
 Status VerbsSendLink::poll() {
@@ -295,9 +306,13 @@ Status VerbsSendLink::poll() {
 
 Status VerbsSendLink::take(const WorkCompletion& completion) {
     if (completion.immediate == kMessageImmediate) return take_answer();
-    if (!is_lane_down(completion.immediate)) return Status::ok();  // credit
+    if (completion.immediate == kCreditImmediate) return Status::ok();
     const std::size_t lane = completion.immediate - kLaneDown;
-    if (lane >= parts_.lanes.count() || !parts_.lanes[lane].is_up()) return Status::ok();
+    if (completion.immediate < kLaneDown || lane >= parts_.lanes.count())
+        return Status::peer_lost(
+            parts_.peer, concat(parts_.peer_name, " sent the immediate ", completion.immediate,
+                                ", which stands for nothing"));
+    if (!parts_.lanes[lane].is_up()) return Status::ok();
     return lose_lane(lane,
                      Status::peer_lost(parts_.peer, concat(parts_.lanes[lane].pair().port().name(),
                                                            ": the peer's port has failed")));

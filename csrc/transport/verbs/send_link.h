@@ -107,6 +107,9 @@ class VerbsSendLink final : public SendLink {
     [[nodiscard]] std::size_t ring_bytes() const { return parts_.receiver.ring_bytes; }
     Result<std::size_t> room(ChannelId channel, std::size_t wanted);
     Status read_credit(ChannelId channel);
+    /// Takes a counter of the credit page, of which `known` is the last value and `most` the
+    /// largest one that can be. Another value ends the link.
+    Status take_counter(const PageCounter& counter, std::uint64_t most, std::uint64_t& known);
     void copy_in(ChannelId channel, std::span<const Bytes> pieces, std::size_t count);
     /// Posts what is written and not yet published, as far as the send queues take it.
     Status publish(ChannelId channel);
@@ -118,7 +121,7 @@ class VerbsSendLink final : public SendLink {
     /// Returns the least loaded lane that has a slot, and a receive request at the receiver;
     /// Lanes::count(): none.
     [[nodiscard]] std::size_t lane_for_immediate();
-    [[nodiscard]] bool has_receive(std::size_t lane, std::uint32_t spare = 0) const;
+    [[nodiscard]] bool has_receive(std::size_t lane, std::uint32_t spare = 0);
     [[nodiscard]] bool is_in_tail(ChannelId channel);
     void remember(std::size_t lane, const PostedPiece& piece);
     /// Takes completions of all lanes, and continues failovers. An error ends the link.
@@ -141,7 +144,8 @@ class VerbsSendLink final : public SendLink {
     SendLinkParts parts_;
     const std::shared_ptr<HelpedLink> helped_ = std::make_shared<HelpedLink>();
     std::array<Stream, kChannels> streams_{};
-    std::array<std::uint64_t, LinkEnd::kMostLanes> immediates_{};      // sent on each lane
+    std::array<std::uint64_t, LinkEnd::kMostLanes> immediates_{};  // sent on each lane
+    std::array<std::uint64_t, LinkEnd::kMostLanes> receives_{};    // of CreditPage, as last read
     std::array<std::deque<PostedPiece>, LinkEnd::kMostLanes> posted_;  // possibly not delivered
     std::deque<LaneFailover> failovers_;                               // the first is under way
     std::deque<PostedPiece> unsent_;  // pieces of failed lanes that have not arrived
