@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 
-# Builds every fuzz target and runs each on its corpus for FUZZ_SECONDS (default 60); with 0, only the
-# corpus. New inputs stay in build/fuzz/found/<name>, those that fail in build/fuzz/failed/<name>.
+# Builds every fuzz target, or those of FUZZ_TARGETS, and runs each on its corpus for FUZZ_SECONDS
+# (default 60); with 0, only the corpus. New inputs stay in build/fuzz/found/<name>, those that fail in
+# build/fuzz/failed/<name>.
 #
 #   FUZZ_TARGETS="frames configuration" FUZZ_SECONDS=600 tools/fuzz.sh
 set -euo pipefail
@@ -11,9 +12,12 @@ cd "$(dirname "$0")/.."
 . tools/debian_packages.sh
 
 seconds=${FUZZ_SECONDS:-60}
+read -ra names <<<"${FUZZ_TARGETS:-}"
+targets=(fuzzers)
+[ ${#names[@]} -eq 0 ] || targets=("${names[@]/%/_fuzzer}")
 install_packages clang-19 libclang-rt-19-dev
 cmake --preset fuzz >/dev/null
-cmake --build --preset fuzz --parallel "${JOBS:-$(nproc)}" --target fuzzers
+cmake --build --preset fuzz --parallel "${JOBS:-$(nproc)}" --target "${targets[@]}"
 
 failed=()
 for program in build/fuzz/*_fuzzer; do
