@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/contract/rma_contract.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdlib>
 #include <thread>
 #include <utility>
 
@@ -13,6 +16,7 @@
 #include "tests/fakes/connect.h"
 #include "tests/fakes/deadlines.h"
 #include "tests/fakes/loopback/loopback_fabric.h"
+#include "tests/fakes/threads_after_fork.h"
 
 namespace pccl::transport::contract {
 namespace {
@@ -30,11 +34,21 @@ void send(int fd, const std::string& text) {
     EXPECT_EQ(::write(fd, text.data(), size), static_cast<ssize_t>(size));
 }
 
+/// Reads from a process that may have ended, whose pipe this process holds open, too.
+void read_in_time(int fd, void* into, std::size_t size) {
+    pollfd readable{.fd = fd, .events = POLLIN, .revents = 0};
+    const int milliseconds = static_cast<int>(std::chrono::milliseconds(fakes::kTimeout).count());
+    const bool came = ::poll(&readable, 1, milliseconds) == 1 &&
+                      ::read(fd, into, size) == static_cast<ssize_t>(size);
+    EXPECT_TRUE(came) << "the other process has ended, or hangs";
+    if (!came) std::abort();
+}
+
 std::string receive(int fd) {
     std::size_t size = 0;
-    EXPECT_EQ(::read(fd, &size, sizeof size), static_cast<ssize_t>(sizeof size));
+    read_in_time(fd, &size, sizeof size);
     std::string text(size, '\0');
-    EXPECT_EQ(::read(fd, text.data(), size), static_cast<ssize_t>(size));
+    read_in_time(fd, text.data(), size);
     return text;
 }
 

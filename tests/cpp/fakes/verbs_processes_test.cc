@@ -10,14 +10,7 @@
 #include <csignal>
 
 #include "tests/cpp/fakes/verbs_end.h"
-
-#if defined(__SANITIZE_THREAD__)
-// Children start a thread for their channels, after a fork() of a process that has one. The
-// sanitizer finds exported functions alone.
-extern "C" [[gnu::visibility("default")]] const char* __tsan_default_options() {
-    return "die_after_fork=0";
-}
-#endif
+#include "tests/fakes/threads_after_fork.h"
 
 namespace pccl::fakes {
 namespace {

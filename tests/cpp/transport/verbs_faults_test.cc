@@ -17,14 +17,7 @@
 #include "csrc/base/text/text.h"
 #include "tests/cpp/transport/verbs_links.h"
 #include "tests/fakes/forked_child.h"
-
-#if defined(__SANITIZE_THREAD__)
-// The child that is killed starts threads, after a fork() of a process that has some. The
-// sanitizer finds exported functions alone.
-extern "C" [[gnu::visibility("default")]] const char* __tsan_default_options() {
-    return "die_after_fork=0";
-}
-#endif
+#include "tests/fakes/threads_after_fork.h"
 
 namespace pccl::transport::verbs {
 namespace {
