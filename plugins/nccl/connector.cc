@@ -52,7 +52,8 @@ Status Connector::open(const Handle& handle, const NetworkDevice& device, const 
             .request = {.group = handle.id, .source = self.rank, .destination = handle.rank},
             .transport = static_cast<std::uint8_t>(transport::TransportKind::kTcp),
             .purpose = transport::purpose_of(role)};
-        Attempt attempt{.ends = {.near_interface = own.name, .near = own.address, .far = far}};
+        Attempt attempt{
+            .path = {.ends = {.near_interface = own.name, .near = own.address, .far = far}}};
         auto client = transport::HandshakeClient::start({.address = far,
                                                          .secret = secret,
                                                          .stream = kDataStream,
@@ -62,7 +63,7 @@ Status Connector::open(const Handle& handle, const NetworkDevice& device, const 
         if (client.is_ok())
             attempt.client = std::move(*client);
         else
-            attempt.failure = client.status();
+            attempt.path.lose(client.status());
         attempts_.push_back(std::move(attempt));
     }
     if (!attempts_.empty()) return Status::ok();
@@ -76,9 +77,9 @@ void Connector::advance(Attempt& attempt) {
     const auto accepted = attempt.client->advance();
     if (accepted.is_ok() && !*accepted) return;
     if (accepted.is_ok())
-        attempt.socket = std::move(attempt.client->take_sockets().front());
+        attempt.path.socket = std::move(attempt.client->take_sockets().front());
     else
-        attempt.failure = accepted.status();
+        attempt.path.lose(accepted.status());
     attempt.client.reset();
 }
 
@@ -92,7 +93,7 @@ Result<bool> Connector::choose() {
     for (Attempt& attempt : attempts_)
         if (attempt.client != nullptr) advance(attempt);
     const bool any_there = std::ranges::any_of(
-        attempts_, [](const Attempt& attempt) { return attempt.socket.is_open(); });
+        attempts_, [](const Attempt& attempt) { return attempt.path.is_alive(); });
     const bool any_open = std::ranges::any_of(
         attempts_, [](const Attempt& attempt) { return attempt.client != nullptr; });
     if (any_there && !grace_) grace_ = Deadline::after(kGrace);
@@ -106,79 +107,90 @@ Result<bool> Connector::choose() {
     return no_path();
 }
 
-Status Connector::no_path() const {
-    const auto outcome = [](const Attempt& attempt) {
-        const Status why = attempt.client ? attempt.client->timeout_error() : attempt.failure;
-        return concat(attempt.ends.name(), ": ", why.message());
-    };
-    return Status::peer_lost(peer_.rank, concat("cannot connect to ", peer_.name(), " (",
-                                                some_of(attempts_, kMostPaths, outcome), ")"));
+Status Connector::no_path() {
+    std::vector<Path> paths;
+    for (Attempt& attempt : attempts_) {
+        if (attempt.client) attempt.path.lose(attempt.client->timeout_error());
+        paths.push_back(std::move(attempt.path));
+    }
+    return Status::peer_lost(
+        peer_.rank, concat("cannot connect to ", peer_.name(), " (", faults_of(paths), ")"));
 }
 
-Status Connector::send_begin() {
+void Connector::send_begin() {
     Begin begin;
     for (std::size_t i = 0; i < attempts_.size(); ++i)
-        if (attempts_[i].socket.is_open()) begin.paths |= 1U << i;
+        if (attempts_[i].path.is_alive()) begin.paths |= 1U << i;
     deadline_ = Deadline::after(kTimeoutFactor * process_config().connect_timeout);
     for (Attempt& attempt : attempts_) {
-        if (attempt.client) attempt.failure = attempt.client->timeout_error();
+        Path& path = attempt.path;
+        if (attempt.client) path.lose(attempt.client->timeout_error());
         attempt.client.reset();
-        if (!attempt.socket.is_open()) continue;
-        probe_data_socket(attempt.socket.get());
-        PCCL_TRY(
-            sys::send_some(attempt.socket.get(), std::as_bytes(std::span(&begin, 1))).status());
+        attempt.is_chosen = path.is_alive();
+        if (!attempt.is_chosen) continue;
+        probe_data_socket(path.socket.get());
+        const auto sent = sys::send_some(path.socket.get(), std::as_bytes(std::span(&begin, 1)));
+        if (!sent.is_ok()) path.lose(sent.status());
     }
     has_begun_ = true;
-    return Status::ok();
 }
 
-Result<bool> Connector::read_identity() {
-    const auto first =
-        std::ranges::find_if(attempts_, [](const Attempt& a) { return a.socket.is_open(); });
-    const auto whole = std::as_writable_bytes(std::span(&identity_, 1));
-    while (received_ < whole.size()) {
-        PCCL_ASSIGN_OR_RETURN(const std::size_t got,
-                              sys::receive_some(first->socket.get(), whole.subspan(received_)));
-        if (got == 0 && deadline_.passed())
-            return Status::timeout("its process does not accept the connection", peer_.rank);
-        if (got == 0) return false;
-        received_ += got;
+void Connector::read_identity(Attempt& attempt) {
+    const auto whole = std::as_writable_bytes(std::span(&attempt.identity, 1));
+    while (attempt.received < whole.size()) {
+        const auto got =
+            sys::receive_some(attempt.path.socket.get(), whole.subspan(attempt.received));
+        if (!got.is_ok()) attempt.path.lose(got.status());
+        if (!got.is_ok() || *got == 0) return;
+        attempt.received += *got;
     }
-    if (identity_.magic == Identity::kMagic) return true;
-    return Status::mismatch(peer_.rank,
-                            "the peer answers with bytes that are no description of it");
+}
+
+Result<const Identity*> Connector::read_identity() {
+    const Identity* identity = nullptr;
+    bool any_left = false;
+    for (Attempt& attempt : attempts_) {
+        if (attempt.path.is_alive()) read_identity(attempt);
+        any_left = any_left || attempt.path.is_alive();
+        if (attempt.received == sizeof(Identity)) identity = &attempt.identity;
+    }
+    if (!any_left) return no_path();
+    if (identity != nullptr && identity->magic != Identity::kMagic)
+        return Status::mismatch(peer_.rank,
+                                concat("cannot connect to ", peer_.name(),
+                                       ": it answers with bytes that are no description of it"));
+    if (identity == nullptr && deadline_.passed())
+        return Status::peer_lost(peer_.rank,
+                                 concat("cannot connect to ", peer_.name(),
+                                        ": its process does not accept the connection"));
+    return identity;
 }
 
 Result<std::unique_ptr<SendComm>> Connector::advance() {
     if (!has_begun_) {
         PCCL_ASSIGN_OR_RETURN(const bool is_chosen, choose());
         if (!is_chosen) return std::unique_ptr<SendComm>();
-        PCCL_TRY(send_begin());
+        send_begin();
     }
-    const auto is_here = read_identity();
-    if (!is_here.is_ok())
-        return Status::peer_lost(peer_.rank, concat("cannot connect to ", peer_.name(), ": ",
-                                                    is_here.status().message()));
-    if (!*is_here) return std::unique_ptr<SendComm>();
-    return finish();
+    PCCL_ASSIGN_OR_RETURN(const Identity* const identity, read_identity());
+    return identity == nullptr ? std::unique_ptr<SendComm>() : finish(*identity);
 }
 
-Result<std::unique_ptr<SendComm>> Connector::finish() {
-    peer_ = {.rank = identity_.rank, .host = identity_.host.get()};
+std::unique_ptr<SendComm> Connector::finish(const Identity& identity) {
+    peer_ = {.rank = identity.rank, .host = identity.host.get()};
     std::vector<Path> paths;
     for (Attempt& attempt : attempts_) {
-        if (!attempt.socket.is_open()) {
-            nccl_log().warn("no path from ", attempt.ends.name(), " to ", peer_.name(), ": ",
-                            attempt.failure.message());
-            continue;
-        }
+        Path& path = attempt.path;
+        if (!path.is_alive()) log_left_out(path, peer_);
+        if (!attempt.is_chosen) continue;
         const auto far = std::ranges::find_if(addresses_, [&](const sys::Address& address) {
-            return address.same_ip(attempt.ends.far);
+            return address.same_ip(path.ends.far);
         });
         const auto index = static_cast<std::size_t>(far - addresses_.begin());
-        if (index < identity_.interfaces.size())
-            attempt.ends.far_interface = identity_.interfaces[index].get();
-        paths.push_back({.socket = std::move(attempt.socket), .ends = attempt.ends});
+        if (index < identity.interfaces.size())
+            path.ends.far_interface = identity.interfaces[index].get();
+        path.setup_bytes = sizeof(Identity) - attempt.received;
+        paths.push_back(std::move(path));
     }
     return std::make_unique<SendComm>(Paths(peer_, std::move(paths)),
                                       process_config().peer_timeout);

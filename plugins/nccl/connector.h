@@ -19,7 +19,8 @@
 
 namespace pccl::nccl {
 
-/// Attempt in progress. Paths that fail, or do not answer soon after others have, are left out.
+/// Attempt in progress. Paths that fail, or do not answer soon after others have, are left out. One
+/// that fails after the choice counts as lost.
 class Connector {
    public:
     static Result<std::unique_ptr<Connector>> start(const Handle& handle,
@@ -31,10 +32,11 @@ class Connector {
 
    private:
     struct Attempt {
-        PathEnds ends;
+        Path path;                                             // lost: the attempt has failed
         std::unique_ptr<transport::HandshakeClient> client{};  // until it has succeeded or failed
-        UniqueFd socket{};
-        Status failure{};
+        bool is_chosen = false;                                // in Begin
+        Identity identity{};
+        std::size_t received = 0;  // bytes of `identity`
     };
 
     explicit Connector(const Handle& handle);
@@ -42,10 +44,12 @@ class Connector {
     void advance(Attempt& attempt);
     /// Returns whether the paths of the communicator are known.
     Result<bool> choose();
-    [[nodiscard]] Status no_path() const;
-    Status send_begin();
-    Result<bool> read_identity();
-    Result<std::unique_ptr<SendComm>> finish();
+    [[nodiscard]] Status no_path();
+    void send_begin();
+    /// Returns the receiver's description from the first path that has brought it; null until then.
+    Result<const Identity*> read_identity();
+    static void read_identity(Attempt& attempt);
+    std::unique_ptr<SendComm> finish(const Identity& identity);
     [[nodiscard]] bool is_any_connected() const;
 
     Peer peer_;
@@ -55,8 +59,6 @@ class Connector {
     std::optional<Deadline> grace_;  // for the other paths, once one is there
     bool is_patient_ = false;        // the peer's kernel has answered: more time for its process
     bool has_begun_ = false;
-    Identity identity_{};
-    std::size_t received_ = 0;  // bytes of identity_
 };
 
 }  // namespace pccl::nccl

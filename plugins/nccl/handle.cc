@@ -14,7 +14,7 @@ namespace pccl::nccl {
 namespace {
 
 constexpr std::array<char, 4> kHandleMagic{'P', 'C', 'N', 'P'};
-constexpr std::uint8_t kHandleVersion = 1;
+constexpr std::uint8_t kHandleVersion = 2;
 
 struct WireHandle {
     std::array<char, 4> magic;

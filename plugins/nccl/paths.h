@@ -39,12 +39,23 @@ struct PathEnds {
 struct Path {
     UniqueFd socket{};  // not open: the path is lost
     PathEnds ends{};
-    Status fault{};  // why it is lost
+    Status fault{};               // why it is lost
+    std::size_t setup_bytes = 0;  // of its set-up, which are still to be read, and mean nothing
 
     [[nodiscard]] bool is_alive() const { return socket.is_open(); }
+    void lose(const Status& why) {
+        socket.reset();
+        fault = why;
+    }
 };
 
-/// Paths of a communicator. It is lost with the last one.
+/// Logs a path that a new communicator does without.
+void log_left_out(const Path& path, const Peer& peer);
+/// Returns "eth0 10.0.0.1 to eth1 10.0.0.2: <fault>, ...".
+[[nodiscard]] std::string faults_of(const std::vector<Path>& paths);
+
+/// Paths of a communicator, the same at both ends: one that was lost before counts, too. The
+/// communicator is lost with the last one.
 class Paths {
    public:
     Paths(Peer peer, std::vector<Path> paths) : peer_(std::move(peer)), paths_(std::move(paths)) {}

@@ -21,7 +21,8 @@ constexpr std::size_t kMostEarly = 64 * kMiB;
 RecvComm::RecvComm(Paths paths)
     : paths_(std::move(paths)),
       piece_bytes_(paths_.count() > 1 ? kPieceBytes : std::numeric_limits<std::size_t>::max()),
-      lanes_(paths_.count()) {}
+      lanes_(paths_.count()),
+      is_troubled_(paths_.alive() < paths_.count()) {}
 
 RecvComm::~RecvComm() {
     if (paths_.count() > 1) send_receipt();

@@ -7,11 +7,16 @@
 
 #include "csrc/base/text/text.h"
 #include "csrc/sys/socket/socket.h"
+#include "plugins/nccl/nccl_log.h"
 
 namespace pccl::nccl {
 namespace {
 
 constexpr std::chrono::milliseconds kBetweenReceipts{50};
+// A path that carries nothing is found within it.
+constexpr Duration kSilenceIsFound = std::chrono::seconds(2);
+constexpr Duration kShortestPause = std::chrono::microseconds(20);
+constexpr Duration kLongestPause = std::chrono::milliseconds(1);
 
 std::vector<int> sockets_of(const Paths& paths) {
     std::vector<int> sockets(paths.count());
@@ -23,9 +28,12 @@ std::vector<int> sockets_of(const Paths& paths) {
 
 SendComm::SendComm(Paths paths, std::chrono::milliseconds peer_timeout)
     : paths_(std::move(paths)),
+      peer_timeout_(peer_timeout),
       piece_bytes_(is_tracked() ? kPieceBytes : std::numeric_limits<std::size_t>::max()),
       lanes_(paths_.count(), Lane{SendPath(is_tracked()), PathHealth(peer_timeout)}),
-      loads_(sockets_of(paths_)) {}
+      loads_(sockets_of(paths_)) {
+    for (std::size_t i = 0; i < lanes_.size(); ++i) lanes_[i].setup_bytes = paths_[i].setup_bytes;
+}
 
 Result<Request*> SendComm::isend(std::span<const std::byte> bytes) {
     PCCL_TRY(status_);
@@ -65,7 +73,7 @@ Piece SendComm::piece_of(const Message& message, std::size_t index) const {
 bool SendComm::is_needed(const Piece& piece) {
     const PieceHeader& header = piece.header();
     const Message& message = messages_[header.sequence];
-    if (piece.is_kept()) return true;
+    if (piece.is_kept()) return !piece.has_arrived();
     return message.is_used && message.sequence == header.sequence &&
            !message.has_ended[header.offset / piece_bytes_];
 }
@@ -76,6 +84,7 @@ void SendComm::end_piece(const Piece& piece) {
 }
 
 void SendComm::confirm(const Piece& piece) {
+    piece.set_arrived();
     Message& message = messages_[piece.header().sequence];
     const std::size_t index = piece.header().offset / piece_bytes_;
     if (!message.is_used || message.sequence != piece.header().sequence || message.has_ended[index])
@@ -102,6 +111,7 @@ Result<bool> SendComm::write_current() {
     bool has_any = false;
     for (std::size_t i = 0; i < paths_.count(); ++i) {
         if (!paths_.is_alive(i) || lanes_[i].pieces.is_idle()) continue;
+        if (is_finishing_ && !lanes_[i].pieces.is_current_kept()) continue;
         PCCL_ASSIGN_OR_RETURN(const bool moved, write(i));
         has_any = has_any || moved;
     }
@@ -139,7 +149,8 @@ std::optional<Piece> SendComm::next_piece() {
     Piece piece = piece_of(message, index);
     if (is_tracked() && message.bytes <= kInlineBytes) {
         piece.keep();
-        confirm(piece);
+        message.has_ended[index] = true;
+        end_piece(piece);
     }
     return piece;
 }
@@ -186,6 +197,14 @@ Status SendComm::lose(std::size_t path, const Status& why) {
 
 Status SendComm::read_receipt(std::size_t path) {
     Lane& lane = lanes_[path];
+    while (lane.setup_bytes > 0) {
+        std::array<std::byte, sizeof(Identity)> ignored{};
+        PCCL_ASSIGN_OR_RETURN(
+            const std::size_t got,
+            sys::receive_some(paths_.socket(path), std::span(ignored).first(lane.setup_bytes)));
+        if (got == 0) return Status::ok();
+        lane.setup_bytes -= got;
+    }
     const auto whole = std::as_writable_bytes(std::span(&lane.receipt, 1));
     for (;;) {
         PCCL_ASSIGN_OR_RETURN(
@@ -200,6 +219,7 @@ Status SendComm::read_receipt(std::size_t path) {
             return Status::mismatch(paths_.peer().rank,
                                     "the peer confirms messages that were not sent");
         for (Lane& each : lanes_) each.pieces.keep_current();
+        for (Lane& each : lanes_) each.pieces.set_arrived_before(lane.receipt.end);
         end_messages(lane.receipt.end);
     }
 }
@@ -223,6 +243,27 @@ void SendComm::end_messages(std::uint32_t end) {
         message.has_ended.assign(message.has_ended.size(), true);
         message.is_finished = true;
     }
+}
+
+bool SendComm::owes_any() const {
+    return std::ranges::any_of(again_, &Piece::is_owed) ||
+           std::ranges::any_of(lanes_, [](const Lane& each) { return each.pieces.owes_any(); });
+}
+
+void SendComm::finish() {
+    is_finishing_ = true;
+    unsent_ = messages_.end();
+    std::erase_if(again_, [](const Piece& piece) { return !piece.is_owed(); });
+    const Deadline deadline = Deadline::after(peer_timeout_ + kSilenceIsFound);
+    Duration pause = kShortestPause;
+    while (owes_any() && progress().is_ok() && !deadline.passed()) {
+        system_clock().sleep_for(pause);
+        pause = std::min(2 * pause, kLongestPause);
+    }
+    if (owes_any())
+        nccl_log().warn("a connection to ", paths_.peer().name(),
+                        " is closed, and its last messages may not have arrived: ",
+                        status_.is_ok() ? "the peer takes no bytes" : status_.message());
 }
 
 void SendComm::pass_on(std::size_t path) {

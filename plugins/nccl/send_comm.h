@@ -31,6 +31,10 @@ class SendComm final : public Communicator {
     /// too many requests are in flight.
     Result<Request*> isend(std::span<const std::byte> bytes);
     Status progress() override;
+    /// Ends the connection: no request makes progress any more. Waits until the peer's kernel has
+    /// all messages that test() has reported, as long as a host may be silent; a path that is lost
+    /// meanwhile costs none of them. Logs those that are lost.
+    void finish();
 
    private:
     struct Message : Request {
@@ -68,6 +72,8 @@ class SendComm final : public Communicator {
     Status read_receipts();
     /// Ends all messages before this one.
     void end_messages(std::uint32_t end);
+    /// Returns whether a message that has ended for its caller may not have arrived.
+    [[nodiscard]] bool owes_any() const;
     /// Lets other paths carry what a silent path may not have carried.
     void pass_on(std::size_t path);
     [[nodiscard]] bool has_other(std::size_t path) const;
@@ -78,9 +84,11 @@ class SendComm final : public Communicator {
         bool is_passed_on = false;  // others carry its pieces, too
         Receipt receipt{};
         std::size_t receipt_bytes = 0;  // that have arrived
+        std::size_t setup_bytes = 0;    // of the set-up, that come before the first receipt
     };
 
     Paths paths_;
+    const std::chrono::milliseconds peer_timeout_;
     const std::size_t piece_bytes_;
     std::vector<Lane> lanes_;  // by path
     transport::tcp::SocketLoads loads_;
@@ -88,6 +96,7 @@ class SendComm final : public Communicator {
     std::uint32_t unsent_ = 0;  // the first message of which pieces are left to be given
     std::deque<Piece> again_;   // pieces of lost paths
     TimePoint receipts_read_{};
+    bool is_finishing_ = false;  // the callers' memory is not read any more
     Status status_;
 };
 

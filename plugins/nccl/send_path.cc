@@ -11,9 +11,7 @@ namespace pccl::nccl {
 
 void Piece::keep() {
     if (is_kept()) return;
-    auto copy = std::make_shared_for_overwrite<std::byte[]>(bytes_.size());
-    std::ranges::copy(bytes_, copy.get());
-    copy_ = std::move(copy);
+    copy_ = std::make_shared<Copy>(std::vector(bytes_.begin(), bytes_.end()));
 }
 
 Result<std::size_t> SendPath::write(int socket, std::optional<Piece>& ended) {
@@ -63,6 +61,17 @@ std::vector<Piece> SendPath::unconfirmed() const {
 
 void SendPath::keep_current() {
     if (current_) current_->keep();
+}
+
+void SendPath::set_arrived_before(std::uint32_t end) {
+    for (const Waiting& each : waiting_)
+        if (each.piece.header().is_before(end)) each.piece.set_arrived();
+    if (current_ && current_->header().is_before(end)) current_->set_arrived();
+}
+
+bool SendPath::owes_any() const {
+    return (current_ && current_->is_owed()) ||
+           std::ranges::any_of(waiting_, [](const Waiting& each) { return each.piece.is_owed(); });
 }
 
 }  // namespace pccl::nccl

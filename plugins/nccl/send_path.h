@@ -26,16 +26,29 @@ class Piece {
 
     [[nodiscard]] const PieceHeader& header() const { return header_; }
     [[nodiscard]] std::span<const std::byte> bytes() const {
-        return copy_ == nullptr ? bytes_ : std::span<const std::byte>(copy_.get(), bytes_.size());
+        return copy_ == nullptr ? bytes_ : std::span<const std::byte>(copy_->bytes);
     }
-    /// Copies the bytes, so that the caller's memory is free.
+    /// Copies the bytes, so that the caller's memory is free. Copies of this share them.
     void keep();
     [[nodiscard]] bool is_kept() const { return copy_ != nullptr; }
+    /// Marks a kept piece as arrived, whichever path has carried it.
+    void set_arrived() const {
+        if (is_kept()) copy_->has_arrived = true;
+    }
+    [[nodiscard]] bool has_arrived() const { return is_kept() && copy_->has_arrived; }
+    /// Returns whether the message has ended for its caller and may not have arrived.
+    [[nodiscard]] bool is_owed() const {
+        return is_kept() && !has_arrived() && header_.message_bytes <= kInlineBytes;
+    }
 
    private:
+    struct Copy {
+        std::vector<std::byte> bytes;
+        bool has_arrived = false;
+    };
     PieceHeader header_;
-    std::span<const std::byte> bytes_;  // once kept, its size only
-    std::shared_ptr<std::byte[]> copy_;
+    std::span<const std::byte> bytes_;  // once kept, unused
+    std::shared_ptr<Copy> copy_;
 };
 
 /// Sending end of one socket: the piece that it takes, and those that the peer's host may not have.
@@ -58,6 +71,11 @@ class SendPath {
     [[nodiscard]] std::vector<Piece> unconfirmed() const;
     /// Makes the current piece independent of the caller's memory.
     void keep_current();
+    [[nodiscard]] bool is_current_kept() const { return current_ && current_->is_kept(); }
+    /// Marks kept pieces of messages before this one as arrived.
+    void set_arrived_before(std::uint32_t end);
+    /// Returns whether it has a piece that is_owed().
+    [[nodiscard]] bool owes_any() const;
     /// Returns whether the socket may take another piece now.
     [[nodiscard]] bool has_room() const { return is_idle() && waiting_.size() < kMostWaiting; }
     /// Returns whether the socket has bytes that have not arrived.

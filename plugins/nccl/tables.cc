@@ -237,7 +237,8 @@ NcclResult test(void* request, int* done, int* sizes) {
 }
 
 NcclResult close_send(void* comm) {
-    delete static_cast<SendComm*>(comm);
+    const std::unique_ptr<SendComm> closed(static_cast<SendComm*>(comm));
+    closed->finish();
     return NcclResult::kSuccess;
 }
 

@@ -4,8 +4,9 @@
 //
 // A socket is opened by the handshake of PCCL (csrc/transport/control/handshake.h), with a
 // SocketRole. The sender then chooses among the sockets that have connected, and sends a Begin over
-// each of these; the receiver answers over the first with its Identity. From then on sockets carry
-// pieces, one after the other: a PieceHeader and bytes of one message.
+// each of these; the receiver answers over each with its Identity. From then on sockets carry
+// pieces, one after the other: a PieceHeader and bytes of one message. A socket that breaks after
+// the choice is a path of the communicator still, which is lost.
 #pragma once
 
 #include <algorithm>
@@ -90,6 +91,10 @@ struct PieceHeader {
     std::uint64_t message_bytes = 0;
     std::uint64_t offset = 0;  // of the piece in its message
 
+    /// Returns whether its message comes before that of number `end`.
+    [[nodiscard]] bool is_before(std::uint32_t end) const {
+        return static_cast<std::int32_t>(end - sequence) > 0;
+    }
     /// Returns the bytes of the piece that follow the header.
     [[nodiscard]] std::size_t length(std::size_t piece_bytes) const {
         return std::min<std::size_t>(message_bytes - offset, piece_bytes);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include <gmock/gmock.h>
+
 #include <array>
+#include <functional>
 
 #include "plugins/nccl/acceptor.h"
 #include "plugins/nccl/connector.h"
@@ -27,13 +30,17 @@ class ConnectTest : public testing::Test {
         acceptor_ = Acceptor::create(device, {.rank = 1, .host = "host-b"}).value();
         handle_ = Handle::decode(acceptor_->listen()->encode()).value();
     }
-    /// Advances both ends until both have a communicator, or one has an error.
-    Status connect(const NetworkDevice& device) {
+    /// Advances both ends until both have a communicator, or one has an error. Calls `at_step` with
+    /// the number of each step.
+    Status connect(
+        const NetworkDevice& device, const std::function<void(int)>& at_step = [](int) {}) {
         auto connector = Connector::start(handle_, device, {.rank = 0, .host = "host-a"});
         PCCL_TRY(connector.status());
         send_.reset();
         recv_.reset();
+        int step = 0;
         for (const Deadline end = test_deadline(); !end.passed();) {
+            at_step(step++);
             if (send_ == nullptr) {
                 PCCL_ASSIGN_OR_RETURN(send_, (*connector)->advance());
             }
@@ -84,6 +91,100 @@ TEST_F(ConnectTest, APathThatDoesNotConnectIsLeftOut) {
     handle_.addresses.push_back(sys::Address::parse("127.0.0.2:1").value());  // nobody listens
     ASSERT_EQ(connect(loopbacks({"127.0.0.1", "127.0.0.2"})).to_string(), "ok");
     expect_to_work();
+}
+
+/// Breaks all connections to this address of the loopback.
+void break_connections_to(const std::string& ip) {
+    constexpr int kMostDescriptors = 1024;
+    for (int fd = 0; fd < kMostDescriptors; ++fd) {
+        const auto far = sys::peer_address(fd);
+        if (far.is_ok() && far->ip_text() == ip) break_connection(fd);
+    }
+}
+
+TEST_F(ConnectTest, APathThatBreaksAtAnyStepOfTheSetUpIsLeftOut) {
+    const auto device = loopbacks({"127.0.0.1", "127.0.0.2"});
+    for (const char* broken : {"127.0.0.1", "127.0.0.2"}) {
+        for (int moment = 0; moment < 24; ++moment) {
+            listen(device);
+            const Status met = connect(device, [&](int step) {
+                if (step == moment) break_connections_to(broken);
+            });
+            ASSERT_EQ(met.to_string(), "ok") << broken << " at step " << moment;
+            expect_to_work();
+        }
+    }
+}
+
+class ArrivalsTest : public testing::Test {
+   protected:
+    static constexpr std::uint32_t kBoth = 3;
+
+    ArrivalsTest() {
+        for (std::size_t i = 0; i < 2; ++i) {
+            auto pair = transport::tcp::tcp_pair();
+            senders_.push_back(std::move(pair.near));
+            const std::string number = std::to_string(i);
+            arrivals_.add({.socket = std::move(pair.far),
+                           .ends = {.near_interface = "b" + number, .far_interface = "a" + number}},
+                          i);
+        }
+    }
+    void begin(std::size_t path) {
+        const Begin begin{.paths = kBoth};
+        const auto bytes = std::as_bytes(std::span(&begin, 1));
+        ASSERT_TRUE(sys::send_all(senders_[path].get(), bytes, test_deadline()).is_ok());
+    }
+    /// Advances until the paths are there, or none is left.
+    Status meet() {
+        for (const Deadline end = test_deadline(); !end.passed();) {
+            PCCL_ASSIGN_OR_RETURN(const bool is_whole, arrivals_.advance());
+            if (is_whole) return Status::ok();
+        }
+        return Status::timeout("the paths do not arrive");
+    }
+    void expect_one_path(std::size_t alive) {
+        ASSERT_EQ(meet().to_string(), "ok");
+        const auto paths = arrivals_.finish({.rank = 1});
+        ASSERT_TRUE(paths.is_ok()) << paths.status().to_string();
+        EXPECT_EQ(paths->count(), 2U);  // as the sender has
+        EXPECT_TRUE(paths->is_alive(alive));
+        EXPECT_FALSE(paths->is_alive(1 - alive));
+        Identity identity{.magic = 0};
+        const auto bytes = std::as_writable_bytes(std::span(&identity, 1));
+        ASSERT_TRUE(sys::receive_all(senders_[alive].get(), bytes, test_deadline()).is_ok());
+        EXPECT_EQ(identity.magic, Identity::kMagic);
+    }
+
+    std::vector<UniqueFd> senders_;
+    Arrivals arrivals_{SocketRole{.host = HostName::of("host-a")}, 2,
+                       std::chrono::milliseconds(50)};
+};
+
+TEST_F(ArrivalsTest, TheFirstPathIsLostWhereItBreaksBeforeItBegins) {
+    senders_[0].reset();
+    begin(1);
+    expect_one_path(1);
+}
+
+TEST_F(ArrivalsTest, AnotherPathIsLostWhereItBreaksBeforeItBegins) {
+    senders_[1].reset();
+    begin(0);
+    expect_one_path(0);
+}
+
+TEST_F(ArrivalsTest, APathOverWhichNothingComesIsLost) {
+    begin(1);
+    expect_one_path(1);
+}
+
+TEST_F(ArrivalsTest, ASenderThatGivesUpIsNamedWithTheFaultOfEachPath) {
+    senders_.clear();
+    const Status fault = meet();
+    EXPECT_EQ(fault.code(), StatusCode::kPeerLost);
+    EXPECT_THAT(fault.message(),
+                testing::HasSubstr("no path of a connection from rank 2 on host-a is left (b0 "));
+    EXPECT_THAT(fault.message(), testing::HasSubstr(", b1 "));
 }
 
 TEST_F(ConnectTest, AHandleThatNobodyServesAnyMoreIsAnErrorThatNamesThePeer) {

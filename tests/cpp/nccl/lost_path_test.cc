@@ -2,9 +2,17 @@
 
 // What arrives, and is sent again, when one of several paths is lost.
 
+#include <gmock/gmock.h>
+#include <linux/filter.h>
+
 #include <algorithm>
+#include <array>
+#include <cstdarg>
+#include <cstdio>
+#include <string>
 #include <thread>
 
+#include "plugins/nccl/nccl_log.h"
 #include "tests/cpp/nccl/comm_ends.h"
 
 namespace pccl::nccl {
@@ -157,6 +165,104 @@ TEST(LostPathsTest, ASendEndsWhereItsReceiverHasAllOfItAndClosed) {
     for (const Deadline end = test_deadline(); !CommEnds::is_done(*sent);)
         ASSERT_FALSE(end.passed());
     EXPECT_EQ(in, out);
+}
+
+/// Lets the kernel drop all that comes for a socket, as a cut cable does.
+void cut(int socket) {
+    sock_filter drop{.code = BPF_RET | BPF_K, .jt = 0, .jf = 0, .k = 0};
+    const sock_fprog program{.len = 1, .filter = &drop};
+    ASSERT_EQ(::setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program), 0);
+}
+
+std::string logged;
+
+__attribute__((format(printf, 5, 6))) void keep_line(abi::net_plugin::LogLevel /*level*/,
+                                                     unsigned long /*flags*/, const char* /*file*/,
+                                                     int /*line*/, const char* format, ...) {
+    std::array<char, 1024> text{};
+    va_list arguments;
+    va_start(arguments, format);
+    std::vsnprintf(text.data(), text.size(), format, arguments);
+    va_end(arguments);
+    logged += text.data();
+}
+
+/// Messages whose requests have ended, over a path that carries nothing.
+class ClosingTest : public testing::Test {
+   protected:
+    static constexpr std::size_t kMessages = 3;
+
+    ClosingTest() {
+        std::vector<Path> near;
+        for (int i = 0; i < 2; ++i) {
+            auto pair = transport::tcp::tcp_pair();
+            far_.push_back(std::move(pair.far));
+            near.push_back({.socket = std::move(pair.near)});
+        }
+        send_ = std::make_unique<SendComm>(Paths({.rank = 3, .host = "host-b"}, std::move(near)),
+                                           std::chrono::milliseconds(100));
+        logged.clear();
+        nccl_log().set(&keep_line);
+    }
+    ~ClosingTest() override { nccl_log().set(nullptr); }
+    void send() {
+        for (unsigned i = 0; i < kMessages; ++i) {
+            auto out = stamped(100, i);
+            EXPECT_TRUE(CommEnds::is_done(**send_->isend(out)));
+            std::ranges::fill(out, std::byte{0xee});  // the caller's again
+        }
+    }
+    void close() {
+        send_->finish();
+        send_.reset();
+    }
+    void expect_messages(int socket) {
+        for (unsigned i = 0; i < kMessages; ++i) {
+            PieceHeader header{};
+            read_exactly(socket, std::as_writable_bytes(std::span(&header, 1)));
+            ASSERT_EQ(header.magic, PieceHeader::kMagic);
+            std::vector<std::byte> in(header.message_bytes);
+            read_exactly(socket, in);
+            EXPECT_EQ(in, stamped(100, header.sequence));
+        }
+    }
+    static void read_exactly(int socket, std::span<std::byte> into) {
+        ASSERT_TRUE(sys::receive_all(socket, into, test_deadline()).is_ok());
+    }
+
+    std::vector<UniqueFd> far_;
+    std::unique_ptr<SendComm> send_;
+};
+
+TEST_F(ClosingTest, MessagesThatHaveEndedTakeAnotherPathWhereTheirsBreaks) {
+    cut(far_[0].get());
+    send();
+    far_[0].reset();
+    close();
+    expect_messages(far_[1].get());
+}
+
+TEST_F(ClosingTest, MessagesThatHaveEndedTakeAnotherPathWhereTheirsIsSilent) {
+    cut(far_[0].get());
+    send();
+    close();
+    expect_messages(far_[1].get());
+}
+
+TEST_F(ClosingTest, MessagesThatAreLostAreLogged) {
+    for (const UniqueFd& each : far_) cut(each.get());
+    send();
+    close();
+    EXPECT_THAT(logged, testing::HasSubstr(
+                            "NET/PCCL: a connection to rank 3 on host-b is closed, and its last "
+                            "messages may not have arrived: rank 3 on host-b is lost ("));
+}
+
+TEST_F(ClosingTest, ADeliveredMessageIsNotWaitedForAndNotLogged) {
+    send();
+    close();
+    expect_messages(far_[0].get());
+    EXPECT_EQ(logged, "");
 }
 
 TEST(LostPathsTest, AShortMessageWhoseRequestHasEndedIsSentAgain) {
