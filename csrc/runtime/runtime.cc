@@ -55,8 +55,8 @@ std::string nothing_in_common(transport::TransportFlags here, transport::Transpo
 }  // namespace
 
 Result<std::shared_ptr<Runtime>> Runtime::create(const NetworkOptions& options) {
-    PCCL_ASSIGN_OR_RETURN(auto waiter, transport::Waiter::create());
-    PCCL_ASSIGN_OR_RETURN(auto network, make_network(options, *waiter));
+    PCCL_ASSIGN_OR_RETURN(std::shared_ptr<transport::Waiter> waiter, transport::Waiter::create());
+    PCCL_ASSIGN_OR_RETURN(auto network, make_network(options, waiter));
     return with(std::move(waiter), std::move(network));
 }
 

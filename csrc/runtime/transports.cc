@@ -32,7 +32,7 @@ using MadeTransport = Result<std::unique_ptr<transport::Transport>>;
 
 /// Parameters for the construction of a transport.
 struct TransportParts {
-    transport::Waiter& waiter;
+    const std::shared_ptr<transport::Waiter>& waiter;
     const transport::SocketControlPlane& control;
     int tcp_sockets = 0;
     bool is_chosen = false;  // the transports are the user's choice
@@ -40,8 +40,8 @@ struct TransportParts {
 
 MadeTransport make_shm(const TransportParts& parts) {
     PCCL_ASSIGN_OR_RETURN(const auto here, parts.control.within_host());
-    PCCL_TRY(transport::shm::check_shared_memory(parts.waiter));
-    return MadeTransport(std::make_unique<transport::shm::ShmTransport>(parts.waiter, here));
+    PCCL_TRY(transport::shm::check_shared_memory(*parts.waiter));
+    return MadeTransport(std::make_unique<transport::shm::ShmTransport>(*parts.waiter, here));
 }
 
 std::string net_plugin_name() {
@@ -73,7 +73,7 @@ MadeTransport make_tcp(const TransportParts& parts) {
     PCCL_ASSIGN_OR_RETURN(
         auto made,
         transport::tcp::TcpTransport::create(
-            parts.waiter, here, {.data_sockets = sockets, .peer_timeout = config.peer_timeout}));
+            *parts.waiter, here, {.data_sockets = sockets, .peer_timeout = config.peer_timeout}));
     return MadeTransport(std::move(made));
 }
 
@@ -84,7 +84,7 @@ MadeTransport make_verbs(const TransportParts& parts) {
     PCCL_ASSIGN_OR_RETURN(const auto way, transport::verbs::parse_connect_way(config.rdma.connect));
     PCCL_ASSIGN_OR_RETURN(auto gpu_ways, transport::verbs::parse_gpu_ways(config.rdma.gpu));
     PCCL_ASSIGN_OR_RETURN(auto made, transport::verbs::VerbsTransport::create(
-                                         parts.waiter, here,
+                                         *parts.waiter, here,
                                          {.hca = config.rdma.hca,
                                           .soft = parts.is_chosen,
                                           .gid_index = config.rdma.gid_index,
@@ -204,7 +204,8 @@ void prepare_network(transport::TransportFlags allowed) {
         sys::net_plugin::start_plugin(net_plugin_name(), process_config().peer_timeout));
 }
 
-Result<TransportNetwork> make_network(const NetworkOptions& options, transport::Waiter& waiter) {
+Result<TransportNetwork> make_network(const NetworkOptions& options,
+                                      const std::shared_ptr<transport::Waiter>& waiter) {
     PCCL_ASSIGN_OR_RETURN(auto control, make_control(options));
     TransportNetwork network;
     std::string reasons;

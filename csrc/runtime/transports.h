@@ -40,7 +40,7 @@ void prepare_network(transport::TransportFlags allowed);
 
 /// Makes the control plane and the transports, fastest first. Returns kUnavailable when this
 /// machine has none of `options.allowed`.
-[[nodiscard]] Result<TransportNetwork> make_network(const NetworkOptions& options,
-                                                    transport::Waiter& waiter);
+[[nodiscard]] Result<TransportNetwork> make_network(
+    const NetworkOptions& options, const std::shared_ptr<transport::Waiter>& waiter);
 
 }  // namespace pccl::runtime

@@ -10,8 +10,7 @@
 
 namespace pccl::fakes {
 
-/// `waiter` outlives it.
-[[nodiscard]] inline Result<Member> net_member(transport::Waiter& waiter,
+[[nodiscard]] inline Result<Member> net_member(std::shared_ptr<transport::Waiter> waiter,
                                                transport::netplugin::NetOptions options) {
     options.stream = transport::tcp::TcpOptions().stream;
     PCCL_ASSIGN_OR_RETURN(
@@ -19,9 +18,16 @@ namespace pccl::fakes {
         transport::SocketControlPlane::create(
             {.within_host = false, .interface = "127.0.0.0/8", .stream = options.stream}));
     PCCL_ASSIGN_OR_RETURN(const transport::NetworkSide here, control->between_hosts());
-    PCCL_ASSIGN_OR_RETURN(auto made,
-                          transport::netplugin::NetTransport::create(waiter, here, options));
+    PCCL_ASSIGN_OR_RETURN(
+        auto made, transport::netplugin::NetTransport::create(std::move(waiter), here, options));
     return Member{std::move(control), std::move(made)};
+}
+
+/// `waiter` outlives it.
+[[nodiscard]] inline Result<Member> net_member(transport::Waiter& waiter,
+                                               transport::netplugin::NetOptions options) {
+    return net_member(std::shared_ptr<transport::Waiter>(std::shared_ptr<void>(), &waiter),
+                      std::move(options));
 }
 
 }  // namespace pccl::fakes

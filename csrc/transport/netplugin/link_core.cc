@@ -76,7 +76,7 @@ Activity LinkCore::poll() {
         lock.unlock();
         is_wanted = is_wanted_.exchange(false) || is_wanted;
     }
-    if (activity == Activity::kMoved || is_wanted) parts_.waiter.wake();
+    if (activity == Activity::kMoved || is_wanted) parts_.waiter->wake();
     return is_wanted ? Activity::kMoved : activity;
 }
 

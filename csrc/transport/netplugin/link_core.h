@@ -24,8 +24,8 @@ struct LinkParts {
     Rank peer = kNoRank;
     std::string peer_name;  // "rank 3 at 10.0.0.5:4433", for messages
     Caller caller;
-    PeerWatch watch;
-    Waiter& waiter;
+    std::shared_ptr<Waiter> waiter;  // of the program, which may end before a call of the plug-in
+    PeerWatch watch;                 // uses the waiter
 };
 
 class LinkCore : public Polled {

@@ -37,12 +37,6 @@ Status send_message(int socket, const Result<LinkOffer>& offer) {
                          Deadline::after(std::chrono::seconds(1)));
 }
 
-/// Returns whether the peer has left: it sends nothing before the link is complete.
-bool has_left(int socket) {
-    const std::vector<sys::Interest> ends{{.fd = socket, .input = true}};
-    return sys::wait_for_any(ends, Duration::zero());
-}
-
 std::vector<std::unique_ptr<SendChannel>> send_channels(std::vector<Comm> comms,
                                                         std::size_t longest, int max_requests) {
     std::vector<std::unique_ptr<SendChannel>> channels;
@@ -63,20 +57,22 @@ std::vector<std::unique_ptr<RecvChannel>> recv_channels(std::vector<Comm> comms,
 
 }  // namespace
 
-Result<std::unique_ptr<NetTransport>> NetTransport::create(Waiter& waiter, NetworkSide here,
+Result<std::unique_ptr<NetTransport>> NetTransport::create(std::shared_ptr<Waiter> waiter,
+                                                           NetworkSide here,
                                                            const NetOptions& options) {
     PCCL_ASSIGN_OR_RETURN(Plugin* const plugin,
                           sys::net_plugin::start_plugin(options.plugin, options.peer_timeout));
-    std::unique_ptr<NetTransport> made(new NetTransport(waiter, std::move(here), options, *plugin));
+    std::unique_ptr<NetTransport> made(
+        new NetTransport(std::move(waiter), std::move(here), options, *plugin));
     for (const auto& device : plugin->devices())
         log(LogLevel::kInfo, plugin->line(concat("device ", device.name, " port ", device.port,
                                                  ": ", device.megabits, " Mbit/s")));
     return made;
 }
 
-NetTransport::NetTransport(Waiter& waiter, NetworkSide here, const NetOptions& options,
-                           Plugin& plugin)
-    : waiter_(waiter),
+NetTransport::NetTransport(std::shared_ptr<Waiter> waiter, NetworkSide here,
+                           const NetOptions& options, Plugin& plugin)
+    : waiter_(std::move(waiter)),
       here_(std::move(here)),
       options_(options),
       plugin_(plugin),
@@ -135,13 +131,13 @@ Result<LinkParts> NetTransport::make_parts(const CloseContext& close_context, Ca
                                            UniqueFd socket) const {
     std::string name = name_of(close_context.leaver, socket.get());
     sys::give_up_after(socket.get(), options_.peer_timeout);
-    WatchedSocket watched(std::move(socket), waiter_);
+    WatchedSocket watched(std::move(socket), *waiter_);
     PCCL_TRY(watched.watch());
     return LinkParts{.peer = close_context.leaver,
                      .peer_name = std::move(name),
                      .caller = std::move(caller),
-                     .watch = PeerWatch(close_context, std::move(watched)),
-                     .waiter = waiter_};
+                     .waiter = waiter_,
+                     .watch = PeerWatch(close_context, std::move(watched))};
 }
 
 /// Connection attempt: proves the secret, takes the receiver's handles, and connects to them.
@@ -149,7 +145,10 @@ class NetTransport::NetPendingConnect final : public PendingConnect {
    public:
     NetPendingConnect(const NetTransport& transport, const LinkRequest& request,
                       std::unique_ptr<RoutedHandshake> handshake)
-        : transport_(transport), request_(request), handshake_(std::move(handshake)) {}
+        : transport_(transport),
+          request_(request),
+          handshake_(std::move(handshake)),
+          closing_(close_context()) {}
     ~NetPendingConnect() override {
         if (setup_ != nullptr) transport_.progress_->remove(*setup_);
     }
@@ -160,7 +159,7 @@ class NetTransport::NetPendingConnect final : public PendingConnect {
         if (!socket_) {
             PCCL_ASSIGN_OR_RETURN(const bool accepted, handshake_->advance());
             if (!accepted) return std::unique_ptr<SendLink>();
-            socket_.emplace(std::move(handshake_->take_sockets().front()), transport_.waiter_);
+            socket_.emplace(std::move(handshake_->take_sockets().front()), *transport_.waiter_);
             PCCL_TRY(socket_->watch());
         }
         if (setup_ == nullptr) {
@@ -170,13 +169,10 @@ class NetTransport::NetPendingConnect final : public PendingConnect {
             start(**offer);
         }
         const auto is_done = setup_->is_done();
-        if (!is_done.is_ok()) return is_done.status().with_peer(request_.destination);
-        if (!*is_done && has_left(socket_->fd()))
-            return Status::peer_lost(
-                request_.destination,
-                concat(peer_name(request_.destination), " gave up a link over a net plug-in"));
-        if (!*is_done) return std::unique_ptr<SendLink>();
-        return finish();
+        if (!is_done.is_ok()) return fail(is_done.status());
+        if (*is_done) return finish();
+        PCCL_TRY(closing_.receive(socket_->fd()));
+        return std::unique_ptr<SendLink>();
     }
     [[nodiscard]] Status timeout_error() const override {
         if (!socket_) return handshake_->timeout_error();
@@ -188,6 +184,16 @@ class NetTransport::NetPendingConnect final : public PendingConnect {
     }
 
    private:
+    [[nodiscard]] CloseContext close_context() const {
+        return {
+            .self = request_.source, .leaver = request_.destination, .ranks = request_.group_size};
+    }
+    /// Returns why there is no link. A receiver that has left knows better than the plug-in here.
+    Status fail(const Status& fault) {
+        PCCL_TRY(closing_.receive(socket_->fd()));
+        send_close_reason(socket_->fd(), fault);
+        return fault.with_peer(request_.destination);
+    }
     void start(const LinkOffer& offer) {
         CommSizes sizes = transport_.sizes_for(request_);
         longest_ = std::min<std::size_t>(sizes.message_bytes, offer.message_bytes);
@@ -195,17 +201,15 @@ class NetTransport::NetPendingConnect final : public PendingConnect {
         setup_ = std::shared_ptr<ConnectSetup>(
             new ConnectSetup(
                 caller_, transport_.device_for(request_),
-                [&waiter = transport_.waiter_] { waiter.wake(); }, offer, sizes.memory_bytes),
+                [waiter = transport_.waiter_] { waiter->wake(); }, offer, sizes.memory_bytes),
             LeaveToParent());
         transport_.progress_->add(setup_);
     }
     Result<std::unique_ptr<SendLink>> finish() {
-        const CloseContext close_context{
-            .self = request_.source, .leaver = request_.destination, .ranks = request_.group_size};
         UniqueFd socket = socket_->release();
         socket_.reset();
         PCCL_ASSIGN_OR_RETURN(LinkParts parts,
-                              transport_.make_parts(close_context, caller_, std::move(socket)));
+                              transport_.make_parts(close_context(), caller_, std::move(socket)));
         log(LogLevel::kInfo, "link to ", parts.peer_name, " over net plug-in ",
             transport_.plugin_.name(), ", device ", transport_.device_for(request_));
         std::shared_ptr<SendCore> core(
@@ -221,6 +225,7 @@ class NetTransport::NetPendingConnect final : public PendingConnect {
     const std::unique_ptr<RoutedHandshake> handshake_;
     std::optional<WatchedSocket> socket_;  // set once the peer has accepted
     LinkOfferReader reader_;
+    CloseReasonReceiver closing_;  // once the offer has come
     Caller caller_;
     std::size_t longest_ = 0;
     std::shared_ptr<ConnectSetup> setup_;  // set once the receiver has made its offer
@@ -240,7 +245,7 @@ Result<std::unique_ptr<PendingConnect>> NetTransport::connect(const PeerAddress&
                                .introductions = {{.request = request,
                                                   .service = Service::kLink,
                                                   .transport = static_cast<std::uint8_t>(kind())}}},
-                              here_.proven, waiter_));
+                              here_.proven, *waiter_));
     return std::unique_ptr<PendingConnect>(
         std::make_unique<NetPendingConnect>(*this, request, std::move(handshake)));
 }
@@ -265,6 +270,8 @@ Status NetTransport::begin(Expected& expected, LinkReceiver& receiver) const {
         const std::uint64_t one = 1;
         [[maybe_unused]] const auto written = ::write(bell->get(), &one, sizeof one);
     };
+    expected.closing.emplace(CloseContext{
+        .self = request.destination, .leaver = request.source, .ranks = request.group_size});
     CommSizes sizes = sizes_for(request);
     sizes.memory_bytes = RecvChannel::bytes_for(sizes.message_bytes);
     expected.setup = std::shared_ptr<AcceptSetup>(
@@ -288,7 +295,6 @@ bool NetTransport::advance_one(Expected& expected, LinkReceiver& receiver) const
 }
 
 Result<bool> NetTransport::receive_link(Expected& expected, LinkReceiver& receiver) const {
-    const std::string source = peer_name(expected.request().source);
     PCCL_ASSIGN_OR_RETURN(const bool is_done, expected.setup->is_done());
     if (const auto offer = expected.setup->offer(); offer && !expected.has_offered) {
         PCCL_TRY(send_message(expected.from.socket.get(), *offer));
@@ -298,11 +304,10 @@ Result<bool> NetTransport::receive_link(Expected& expected, LinkReceiver& receiv
         PCCL_TRY(hand_over(expected, receiver));
         return true;
     }
-    if (has_left(expected.from.socket.get()))
-        return Status::unavailable(concat(source, " gave up opening a link"));
+    PCCL_TRY(expected.closing->receive(expected.from.socket.get()));
     if (expected.deadline.passed())
-        return Status::timeout(
-            plugin_.line(concat("accept found no connection of ", source, " in time")));
+        return Status::timeout(plugin_.line(concat(
+            "accept found no connection of ", peer_name(expected.request().source), " in time")));
     return false;
 }
 

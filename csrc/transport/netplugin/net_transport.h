@@ -42,9 +42,10 @@ struct NetOptions {
 
 class PCCL_API NetTransport final : public Transport {
    public:
-    /// Creates the transport. `waiter` outlives it and its links; the process listens at `here`.
+    /// Creates the transport, whose links keep `waiter`; the process listens at `here`.
     /// kUnavailable, with one line, where the plug-in cannot be used.
-    static Result<std::unique_ptr<NetTransport>> create(Waiter& waiter, NetworkSide here,
+    static Result<std::unique_ptr<NetTransport>> create(std::shared_ptr<Waiter> waiter,
+                                                        NetworkSide here,
                                                         const NetOptions& options);
     ~NetTransport() override;
 
@@ -70,12 +71,14 @@ class PCCL_API NetTransport final : public Transport {
         Deadline deadline;
         std::shared_ptr<UniqueFd> bell;  // eventfd, which the polling thread rings
         std::shared_ptr<AcceptSetup> setup{};
+        std::optional<CloseReasonReceiver> closing{};  // the sender sends nothing else
         bool has_offered = false;
 
         [[nodiscard]] const LinkRequest& request() const { return from.introduction.request; }
     };
 
-    NetTransport(Waiter& waiter, NetworkSide here, const NetOptions& options, Plugin& plugin);
+    NetTransport(std::shared_ptr<Waiter> waiter, NetworkSide here, const NetOptions& options,
+                 Plugin& plugin);
     [[nodiscard]] std::string plugin_address() const;
     [[nodiscard]] Result<PeerRoutes> routes_to(const PeerAddress& peer) const;
     /// Returns the device of a link: the same number at both ends, which is one rail.
@@ -92,7 +95,7 @@ class PCCL_API NetTransport final : public Transport {
     void refuse(Expected& expected, const Status& why, LinkReceiver& receiver) const;
     void unwatch(const Expected& expected, LinkReceiver& receiver) const;
 
-    Waiter& waiter_;
+    const std::shared_ptr<Waiter> waiter_;
     const NetworkSide here_;
     const NetOptions options_;
     Plugin& plugin_;
