@@ -38,6 +38,7 @@ std::string in_tests(std::string_view file) {
 }
 std::string fake_nvml() { return \"$<TARGET_FILE:fake_nvml>\"; }
 std::string strict_net_plugin() { return \"$<TARGET_FILE:pccl_strict_net_plugin>\"; }
+std::string own_net_plugin() { return \"$<TARGET_FILE:nccl_net_pccl>\"; }
 std::string fake_verbs() { return \"$<$<BOOL:${PCCL_WITH_VERBS}>:$<TARGET_FILE:pccl_fake_verbs>>\"; }
 
 }  // namespace pccl::fakes
@@ -49,7 +50,7 @@ file(
 )
 add_library(pccl_fakes STATIC ${fakes} ${places})
 target_link_libraries(pccl_fakes PUBLIC pccl_comm pccl_device PRIVATE GTest::gtest)
-add_dependencies(pccl_fakes fake_pmix ${strict_net_plugins})
+add_dependencies(pccl_fakes fake_pmix nccl_net_pccl ${strict_net_plugins})
 
 # pccl_compile_tests_quickly(<target>): GoogleTest's headers are read once, and what is compiled is code
 # that runs once: the optimiser takes longer over it than it saves.

@@ -28,6 +28,12 @@ std::function<Result<MemberMaker>()> world_of(int version, const std::string& ru
     };
 }
 
+/// Links over PCCL's own plug-in, which is loaded as any other is.
+Result<MemberMaker> world_of_own_plugin() {
+    return MemberMaker(
+        [](Waiter& own) { return fakes::net_member(own, {.plugin = fakes::own_net_plugin()}); });
+}
+
 Candidate links(std::string name, int version, const std::string& rules = "") {
     return {std::move(name), world_of(version, rules)};
 }
@@ -38,7 +44,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(links("v6", 6, "seed=6,null=30"), links("v7", 7, "seed=7,null=30,sizes=0"),
                     links("v8", 8, "devices=1"), links("v9", 9, "seed=9,null=60"),
                     links("v10", 10, "align=1"), links("v11", 11, "seed=11,null=30"),
-                    links("v12", 12, "sizes=0")),
+                    links("v12", 12, "sizes=0"), Candidate{"own", &world_of_own_plugin}),
     candidate_name);
 
 RmaCandidate rma(std::string name, int version, const std::string& rules = "") {
@@ -47,7 +53,9 @@ RmaCandidate rma(std::string name, int version, const std::string& rules = "") {
 
 // A child of fork() cannot use a plug-in that its parent has started: RmaProcesses does not apply.
 INSTANTIATE_TEST_SUITE_P(NetPlugin, RmaContract,
-                         testing::Values(rma("v6", 6, "seed=6,null=30"), rma("v12", 12)),
+                         testing::Values(rma("v6", 6, "seed=6,null=30"), rma("v12", 12),
+                                         RmaCandidate{.name = "own",
+                                                      .new_world = &world_of_own_plugin}),
                          rma_candidate_name);
 
 }  // namespace

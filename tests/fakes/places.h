@@ -22,4 +22,7 @@ std::string fake_verbs();
 /// beside it has one.
 std::string strict_net_plugin();
 
+/// The path of PCCL's own net plug-in (plugins/nccl).
+std::string own_net_plugin();
+
 }  // namespace pccl::fakes

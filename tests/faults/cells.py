@@ -15,7 +15,11 @@ from faults.forced import Forced
 BREAKING = ("kill", "stop", "close", "link_down", "garbage", "half_frame")
 GIVES_UP = "gives_up"  # a call, and has another use for its buffers at once
 FAULTS = (*BREAKING, GIVES_UP)
-SETTINGS = ("shm", "tcp", "mixed")
+OWN_PLUGIN = "own_plugin"  # PCCL's loader over PCCL's plug-in for NCCL
+STRICT_PLUGIN = "strict_plugin"  # over the strict plug-in of tests/fakes/netplugin
+SETTINGS = ("shm", "tcp", "mixed", OWN_PLUGIN, STRICT_PLUGIN)
+ON_LINKS = tuple(setting for setting in SETTINGS if setting != "mixed")
+WITHIN_A_HOST = ("shm", STRICT_PLUGIN)
 OPERATIONS = (
     "all_reduce",
     "all_reduce_16MB",
@@ -167,7 +171,7 @@ def cells(seed: int, can_pull_links: bool) -> list[Cell]:
     return [
         Cell(fault, setting, operation, ranks, seed)
         for fault, setting, operation, ranks in every
-        if fault != "link_down" or (can_pull_links and setting != "shm")
+        if fault != "link_down" or (can_pull_links and setting not in WITHIN_A_HOST)
     ] + [
         Cell(GIVES_UP, _setting_of(operation, ranks, seed), str(operation), ranks, seed)
         for operation, ranks in itertools.product(forced.every(), SIZES_OF_FORCED)
@@ -175,10 +179,10 @@ def cells(seed: int, can_pull_links: bool) -> list[Cell]:
 
 
 def _setting_of(operation: Forced, ranks: int, seed: int) -> str:
-    """Links are of one kind in one round, and of the other in another."""
+    """Links are of one kind in one round, and of another in another."""
     if operation.is_on_shm:
         return "shm"
-    return random.Random(f"{operation}/{ranks}/{seed}").choice(["shm", "tcp"])
+    return random.Random(f"{operation}/{ranks}/{seed}").choice(ON_LINKS)
 
 
 def subset(everything: list[Cell], seed: int, count: int) -> list[Cell]:

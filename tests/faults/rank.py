@@ -86,6 +86,7 @@ def _meet(store: dist.Store, ranks: int, rank: int) -> None:
     import pccl
 
     _ = pccl.Options  # loads the libraries, so that they are not part of any time
+    pccl._core.net_plugin_report()  # starts the plug-in of the cell, which stays
     store.set(f"ready/{rank}", "")
     store.wait([f"ready/{other}" for other in range(ranks)])
 

@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Any
 import torch.distributed as dist
 
 from faults import network
-from faults.cells import GIVES_UP, PEER_TIMEOUT_S, Cell
+from faults.cells import GIVES_UP, OWN_PLUGIN, PEER_TIMEOUT_S, STRICT_PLUGIN, Cell
 from faults.rank import Fault, Outcome, Seat, run
+from pccl.cli import nccl_plugin
+from support import fake_net_plugin
 from support.launch import PRELOADED
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ HANG_S = 16
 HANG_OF_HEAVY_S = 60  # where many compute at once
 GLANCE_S = 0.25  # how soon cells end when the runner is told to
 stopping = threading.Event()
+_PLUGINS = {OWN_PLUGIN: nccl_plugin.plugin, STRICT_PLUGIN: fake_net_plugin.shared_object}
 
 
 @dataclass
@@ -65,6 +68,11 @@ def _seat(cell: Cell, rank: int, port: int, names: tuple[str, str] | None, scrat
         environment["PCCL_TRANSPORTS"] = "tcp"
     if cell.setting == "tcp":
         environment["PCCL_TRANSPORTS"] = "tcp"
+    if cell.setting in _PLUGINS:
+        environment |= {
+            "PCCL_TRANSPORTS": "netplugin",
+            "PCCL_NET_PLUGIN": str(_PLUGINS[cell.setting]()),
+        }
     if cell.fault == GIVES_UP:
         environment |= cell.forced.environment
     return Seat(str(cell), rank, port, environment, namespace, str(scratch / str(rank)))
