@@ -149,9 +149,6 @@ if(PCCL_WITH_VERBS)
   pccl_test(NAME fakes FOLDER ${PROJECT_SOURCE_DIR}/tests/cpp/fakes LIBRARIES pccl_fake_verbs)
 endif()
 pccl_test(NAME nccl FOLDER ${PROJECT_SOURCE_DIR}/tests/cpp/nccl LIBRARIES pccl_nccl)
-# Drives a net plug-in from two processes (tests/netplugin/own_plugin.md).
-add_executable(net_driver ${PROJECT_SOURCE_DIR}/tests/netplugin/net_driver.cc)
-target_link_libraries(net_driver PRIVATE pccl_flags ${CMAKE_DL_LIBS})
 pccl_test(NAME contract FOLDER ${PROJECT_SOURCE_DIR}/tests/contract LIBRARIES pccl_comm SHARDS 4)
 
 # Fuzz targets need clang to fuzz (pccl_fuzz.cmake). Here each is a function of its own.

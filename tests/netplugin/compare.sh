@@ -37,8 +37,8 @@ run() {
     rm -f "$folder"/*
     local far="${names[1]}"
     [ "$path" -gt 0 ] || far="${names[0]}"
-    ip netns exec "${names[0]}" "$build/net_driver" "$1" a "$folder" "${@:2}" &
-    ip netns exec "$far" "$build/net_driver" "$1" b "$folder" "${@:2}"
+    ip netns exec "${names[0]}" "$build/net_harness" "$1" sender "$folder" "${@:2}" &
+    ip netns exec "$far" "$build/net_harness" "$1" receiver "$folder" "${@:2}"
     wait $!
 }
 export NCCL_SOCKET_IFNAME=path

@@ -2,10 +2,11 @@
 
 // Drives a net plug-in of NCCL's ABI from two processes, as NCCL does.
 //
-//     net_harness PLUGIN [--largest BYTES] [--timeout SECONDS] [--measure]
+//     net_harness PLUGIN [options]                       starts both processes
+//     net_harness PLUGIN sender|receiver FOLDER [options]   is one of them: they meet in the folder
 //
 // Prints one line for each case, and exits with 1 after the first failure. README.md lists the
-// cases.
+// options and cases.
 
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -13,239 +14,76 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "csrc/base/text/text.h"
-#include "tests/netplugin/side.h"
+#include "tests/netplugin/cases.h"
 
 namespace pccl::netplugin {
 namespace {
 
 struct Options {
-    std::string plugin;
+    SideOptions side;
+    std::string role;    // empty: both
+    std::string folder;  // where they meet
     std::size_t largest = std::size_t{1} << 26U;
-    double timeout_s = 30;
-    bool measures = false;
+    std::vector<std::size_t> sizes;  // empty: all cases
+    std::size_t bytes = std::size_t{256} << 20U;
+    std::size_t window = 8;
+    int hold_ms = 0;
+    bool measures_latency = false;
+    bool measures_throughput = false;
 };
 
-constexpr int kTag = 0x77;
-
-void properties(Side& side) {
-    side.begin("properties");
-    if (!side.is_sender()) return;
-    const DeviceProperties& device = side.device();
-    side.note(concat(side.library().symbol, " ", side.table().name(), ": device ", device.name,
-                     ", port ", device.port, ", ", device.megabits, " Mbit/s, up to ",
-                     device.max_recvs, " receives"));
-}
-
-/// Moves one message; the receiver has room for `room` bytes.
-void move(Side& side, void* comm, const PageMemory& memory, void* mhandle, std::size_t bytes,
-          std::size_t room) {
-    const auto seed = static_cast<unsigned>(bytes);
-    if (side.is_sender()) {
-        memory.fill(seed, bytes);
-        static_cast<void>(side.wait(side.isend(comm, {memory.data(), bytes}, kTag, mhandle), 1));
-        return;
-    }
-    const std::array recv{
-        GroupedRecv{.data = memory.data(), .bytes = room, .tag = kTag, .mhandle = mhandle}};
-    const Done done = side.wait(side.irecv(comm, recv), 1);
-    const std::size_t wrong = memory.first_wrong(seed, bytes);
-    if (wrong != bytes) side.fail(concat("byte ", wrong, " of ", bytes, " is wrong"));
-    if (done.sizes[0] >= 0 && static_cast<std::size_t>(done.sizes[0]) != bytes)
-        side.fail(concat("test returns ", done.sizes[0], " for ", bytes, " bytes"));
-}
-
-void sizes(Side& side, std::size_t largest) {
-    side.begin("sizes");
-    void* const comm = side.connect();
-    const PageMemory memory(std::max<std::size_t>(largest, 4096));
-    void* const mhandle = side.reg(comm, memory);
-    std::vector<std::size_t> all{0, 1, 7, 8, 4095, 4096, 4097, 65536, 1048577, largest};
-    std::erase_if(all, [&](std::size_t bytes) { return bytes > largest; });
-    for (const std::size_t bytes : all) move(side, comm, memory, mhandle, bytes, bytes);
-    side.begin("a receive that is longer than its send");
-    move(side, comm, memory, mhandle, 1000, 4096);
-    side.dereg(comm, mhandle);
-    side.close(comm);
-}
-
-/// As many requests as a communicator may have; the receiver posts late, so that they pile up.
-void many_requests(Side& side) {
-    side.begin("requests in flight");
-    constexpr std::size_t kBytes = 4096;
-    constexpr std::size_t kRounds = 20;
-    const auto most = static_cast<std::size_t>(side.table().max_requests());
-    void* const comm = side.connect();
-    const PageMemory memory(most * kBytes);
-    void* const mhandle = side.reg(comm, memory);
-    for (std::size_t round = 0; round < kRounds; ++round) {
-        if (side.is_sender()) memory.fill(static_cast<unsigned>(round), memory.size());
-        std::deque<void*> requests;
-        for (std::size_t i = 0; i < most; ++i) {
-            std::byte* const at = memory.data() + i * kBytes;
-            const std::array recv{
-                GroupedRecv{.data = at, .bytes = kBytes, .tag = kTag, .mhandle = mhandle}};
-            // A plug-in may take fewer: the oldest is over first then.
-            void* request = nullptr;
-            if (side.is_sender()) {
-                while ((request = side.try_isend(comm, {at, kBytes}, kTag, mhandle)) == nullptr &&
-                       !requests.empty()) {
-                    static_cast<void>(side.wait(requests.front(), 1));
-                    requests.pop_front();
-                }
-                if (request == nullptr) request = side.isend(comm, {at, kBytes}, kTag, mhandle);
-            } else {
-                request = side.irecv(comm, recv);
-            }
-            requests.push_back(request);
-        }
-        for (void* const request : requests) static_cast<void>(side.wait(request, 1));
-        const std::size_t wrong =
-            side.is_sender() ? memory.size()
-                             : memory.first_wrong(static_cast<unsigned>(round), memory.size());
-        if (wrong != memory.size()) side.fail(concat("byte ", wrong, " is wrong"));
-        side.meet();
-    }
-    side.dereg(comm, mhandle);
-    side.close(comm);
-}
-
-/// The sender's tags are in another order than the receiver's.
-void grouped(Side& side) {
-    side.begin("grouped receives");
-    const auto count = static_cast<std::size_t>(std::clamp(side.device().max_recvs, 1, 8));
-    constexpr std::size_t kBytes = 8192;
-    void* const comm = side.connect();
-    std::vector<std::unique_ptr<PageMemory>> memories;
-    std::vector<void*> mhandles;
-    for (std::size_t i = 0; i < count; ++i) {
-        memories.push_back(std::make_unique<PageMemory>(kBytes));
-        mhandles.push_back(side.reg(comm, *memories.back()));
-    }
-    const auto length = [](std::size_t tag) { return kBytes - 100 * tag; };
-    if (side.is_sender()) {
-        std::vector<void*> requests;
-        for (std::size_t i = 0; i < count; ++i) {
-            const std::size_t tag = count - 1 - i;
-            memories[tag]->fill(static_cast<unsigned>(tag), kBytes);
-            requests.push_back(side.isend(comm, {memories[tag]->data(), length(tag)},
-                                          static_cast<int>(tag), mhandles[tag]));
-        }
-        for (void* const request : requests) static_cast<void>(side.wait(request, 1));
-    } else {
-        std::vector<GroupedRecv> recvs;
-        for (std::size_t i = 0; i < count; ++i)
-            recvs.push_back({.data = memories[i]->data(),
-                             .bytes = kBytes,
-                             .tag = static_cast<int>(i),
-                             .mhandle = mhandles[i]});
-        const Done done = side.wait(side.irecv(comm, recvs), count);
-        for (std::size_t i = 0; i < count; ++i) {
-            if (memories[i]->first_wrong(static_cast<unsigned>(i), length(i)) != length(i))
-                side.fail(concat("the bytes of tag ", i, " are wrong"));
-            if (done.sizes[i] >= 0 && static_cast<std::size_t>(done.sizes[i]) != length(i))
-                side.fail(concat("test returns ", done.sizes[i], " for tag ", i));
-        }
-    }
-    side.meet();
-    for (std::size_t i = 0; i < count; ++i) side.dereg(comm, mhandles[i]);
-    side.close(comm);
-}
-
-/// The receiver leaves with receives that nobody answers; then the sender with what nobody takes.
-void early_close(Side& side) {
-    side.begin("early close");
-    for (const bool sender_leaves : {false, true}) {
-        void* const comm = side.connect();
-        const PageMemory memory(1 << 20);
-        void* const mhandle = side.reg(comm, memory);
-        if (side.is_sender() == sender_leaves) {
-            const std::array recv{
-                GroupedRecv{.data = memory.data(), .bytes = 4096, .tag = kTag, .mhandle = mhandle}};
-            if (side.is_sender())
-                static_cast<void>(
-                    side.try_isend(comm, {memory.data(), memory.size()}, kTag, mhandle));
-            else
-                static_cast<void>(side.irecv(comm, recv));
-        }
-        side.meet();
-        if (side.is_sender() == sender_leaves) {
-            side.dereg(comm, mhandle);
-            side.close(comm);
-            side.meet();
-            continue;
-        }
-        side.meet();
-        side.dereg(comm, mhandle);
-        side.close(comm);
-    }
-}
-
-/// Prints the time of an 8-byte message, there and back, and the throughput of long ones.
-void measure(Side& side, std::size_t largest) {
-    side.begin("measure");
-    using Clock = std::chrono::steady_clock;
-    void* const comm = side.connect();
-    const PageMemory memory(largest);
-    void* const mhandle = side.reg(comm, memory);
-    for (std::size_t bytes = 8; bytes <= largest; bytes *= 8) {
-        const std::size_t rounds =
-            std::clamp<std::size_t>((std::size_t{1} << 28U) / bytes, 8, 2000);
-        side.meet();
-        const auto start = Clock::now();
-        std::deque<void*> requests;
-        for (std::size_t i = 0; i < rounds; ++i) {
-            const std::array recv{GroupedRecv{
-                .data = memory.data(), .bytes = bytes, .tag = kTag, .mhandle = mhandle}};
-            requests.push_back(side.is_sender()
-                                   ? side.isend(comm, {memory.data(), bytes}, kTag, mhandle)
-                                   : side.irecv(comm, recv));
-            if (requests.size() < 4) continue;
-            static_cast<void>(side.wait(requests.front(), 1));
-            requests.pop_front();
-        }
-        for (void* const request : requests) static_cast<void>(side.wait(request, 1));
-        const std::chrono::duration<double> took = Clock::now() - start;
-        if (!side.is_sender())
-            side.note(concat(bytes, " bytes: ", took.count() / static_cast<double>(rounds) * 1e6,
-                             " us each, ", static_cast<double>(bytes * rounds) / took.count() / 1e6,
-                             " MB/s"));
-    }
-    side.dereg(comm, mhandle);
-    side.close(comm);
-}
-
-int run(const Options& options, int role, int socket) {
-    Side side(options.plugin, role, socket, options.timeout_s);
-    properties(side);
-    if (options.measures) {
-        measure(side, options.largest);
-        return 0;
-    }
+void check(Side& side, const Options& options) {
     const auto passed = [&](const char* name) {
         side.meet();
         side.begin(name);
         if (side.is_sender()) side.note("ok");
     };
-    sizes(side, options.largest);
-    passed("sizes");
-    many_requests(side);
-    passed("requests in flight");
-    grouped(side);
-    passed("grouped receives");
-    early_close(side);
-    passed("early close");
+    Exchange both{.sizes = options.sizes, .window = options.window, .hold_ms = options.hold_ms};
+    if (options.sizes.empty()) {
+        sizes(side, options.largest);
+        passed("sizes");
+        many_requests(side);
+        passed("requests in flight");
+        grouped(side);
+        passed("grouped receives");
+        early_close(side);
+        passed("early close");
+        both.sizes = {0,    1,     7,      8,      128,     129,     1000,    4096,
+                      5000, 65536, 262144, 262145, 1000003, 4194304, 1 << 26U};
+        std::erase_if(both.sizes, [&](std::size_t bytes) { return bytes > options.largest; });
+    }
+    exchange(side, both);
+    passed("both directions");
+}
+
+int run(const Options& options, int role, std::unique_ptr<Meeting> meeting) {
+    Side side(options.side, role, std::move(meeting));
+    properties(side);
+    const Measurement wanted{
+        .sizes = options.sizes.empty() ? std::vector<std::size_t>{8, 4096, 1 << 20, 1 << 26}
+                                       : options.sizes,
+        .bytes = options.bytes,
+        .window = std::min<std::size_t>(options.window,
+                                        static_cast<std::size_t>(side.table().max_requests()))};
+    if (options.measures_latency) measure_latency(side, wanted);
+    if (options.measures_throughput) measure_throughput(side, wanted);
+    if (!options.measures_latency && !options.measures_throughput) check(side, options);
     return 0;
+}
+
+int run_one(const Options& options) {
+    const bool is_sender = options.role == "sender";
+    auto meeting = std::make_unique<FolderMeeting>(
+        options.folder, options.role, is_sender ? "receiver" : "sender", options.side.timeout_s);
+    return run(options, is_sender ? Side::kSender : Side::kReceiver, std::move(meeting));
 }
 
 /// Both processes are children, which open the plug-in by themselves.
@@ -257,7 +95,8 @@ int run_both(const Options& options) {
         children.at(role) = ::fork();
         if (children.at(role) != 0) continue;
         ::close(sockets.at(1 - role));
-        std::exit(run(options, static_cast<int>(role), sockets.at(role)));
+        std::exit(run(options, static_cast<int>(role),
+                      std::make_unique<SocketMeeting>(sockets.at(role))));
     }
     for (const int socket : sockets) ::close(socket);
     int status = 0;
@@ -270,23 +109,60 @@ int run_both(const Options& options) {
     return status;
 }
 
-bool parse(int count, char** arguments, Options& options) {
-    if (count < 2) return false;
-    options.plugin = arguments[1];
-    for (int i = 2; i < count; ++i) {
-        const std::string_view name = arguments[i];
-        if (name == "--measure")
-            options.measures = true;
-        else if (i + 1 == count)
-            return false;
-        else if (name == "--largest")
-            options.largest = std::strtoull(arguments[++i], nullptr, 10);
-        else if (name == "--timeout")
-            options.timeout_s = std::strtod(arguments[++i], nullptr);
-        else
+std::vector<std::size_t> numbers_in(const std::string& text) {
+    std::vector<std::size_t> numbers;
+    for (std::size_t begin = 0; begin <= text.size();) {
+        const std::size_t comma = std::min(text.find(',', begin), text.size());
+        numbers.push_back(std::strtoull(text.substr(begin, comma - begin).c_str(), nullptr, 10));
+        begin = comma + 1;
+    }
+    return numbers;
+}
+
+/// Reads an option that has a value; returns whether there is such an option.
+bool read_value(std::string_view name, const std::string& value, Options& options) {
+    const auto number = [&] { return std::strtoull(value.c_str(), nullptr, 10); };
+    if (name == "--largest")
+        options.largest = number();
+    else if (name == "--timeout")
+        options.side.timeout_s = std::strtod(value.c_str(), nullptr);
+    else if (name == "--abi")
+        options.side.version = static_cast<int>(number());
+    else if (name == "--sizes")
+        options.sizes = numbers_in(value);
+    else if (name == "--bytes")
+        options.bytes = number();
+    else if (name == "--window")
+        options.window = number();
+    else if (name == "--hold")
+        options.hold_ms = static_cast<int>(number());
+    else
+        return false;
+    return true;
+}
+
+bool parse(std::vector<std::string> arguments, Options& options) {
+    if (arguments.empty()) return false;
+    options.side.plugin = arguments[0];
+    std::size_t next = 1;
+    if (arguments.size() >= 3 && !arguments[1].starts_with("--")) {
+        options.role = arguments[1];
+        options.folder = arguments[2];
+        if (options.role != "sender" && options.role != "receiver") return false;
+        next = 3;
+    }
+    for (; next < arguments.size(); ++next) {
+        const std::string& name = arguments[next];
+        if (name == "--latency")
+            options.measures_latency = true;
+        else if (name == "--throughput")
+            options.measures_throughput = true;
+        else if (next + 1 == arguments.size() || !read_value(name, arguments[++next], options))
             return false;
     }
-    return options.largest >= 1 << 20;
+    return options.largest >= 1 << 20 && options.window >= 1 &&
+           options.side.version >= abi::net_plugin::kOldestVersion &&
+           options.side.version <= abi::net_plugin::kNewestVersion;
 }
 
 }  // namespace
@@ -294,10 +170,10 @@ bool parse(int count, char** arguments, Options& options) {
 
 int main(int count, char** arguments) {
     pccl::netplugin::Options options;
-    if (pccl::netplugin::parse(count, arguments, options))
-        return pccl::netplugin::run_both(options);
-    std::fputs(
-        "net_harness PLUGIN [--largest BYTES (1 MiB or more)] [--timeout SECONDS] [--measure]\n",
-        stderr);
-    return 2;
+    if (!pccl::netplugin::parse({arguments + 1, arguments + count}, options)) {
+        std::fputs("net_harness PLUGIN [sender|receiver FOLDER] [options of README.md]\n", stderr);
+        return 2;
+    }
+    return options.role.empty() ? pccl::netplugin::run_both(options)
+                                : pccl::netplugin::run_one(options);
 }

@@ -5,51 +5,38 @@
 #include <unistd.h>
 
 #include <array>
-#include <chrono>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
-#include <thread>
+#include <string_view>
 
 #include "csrc/base/text/text.h"
 
 namespace pccl::netplugin {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr int kNoSize = -1;
-
-/// Time at which a repeated call is a failure.
-class Limit {
-   public:
-    explicit Limit(double seconds)
-        : end_(Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                  std::chrono::duration<double>(seconds))) {}
-    /// Lets others run; returns false once the time is over.
-    [[nodiscard]] bool goes_on() const {
-        std::this_thread::yield();
-        return Clock::now() < end_;
-    }
-
-   private:
-    Clock::time_point end_;
-};
 
 std::byte pattern(unsigned seed, std::size_t at) {
     return static_cast<std::byte>((at * 131 + (at >> 8U) * 17 + seed * 101) & 0xFFU);
 }
 
+const char* log_prefix = "";
+
+/// Prints what NET_HARNESS_LOG permits: "warn", or "info" for all.
 // NOLINTNEXTLINE(cert-dcl50-cpp): the ABI has a C function here
 void write_log(abi::net_plugin::LogLevel level, unsigned long /*flags*/, const char* /*file*/,
                int /*line*/, const char* format, ...) {
-    if (level != abi::net_plugin::LogLevel::kWarn || std::getenv("NET_HARNESS_LOG") == nullptr)
-        return;
+    const char* const wanted = std::getenv("NET_HARNESS_LOG");
+    const bool is_all = wanted != nullptr && std::string_view(wanted) == "info";
+    const auto most = is_all ? abi::net_plugin::LogLevel::kInfo : abi::net_plugin::LogLevel::kWarn;
+    if (wanted == nullptr || level > most) return;
+    std::array<char, 2048> text{};
     std::va_list arguments;
     va_start(arguments, format);
-    std::vfprintf(stderr, format, arguments);
+    std::vsnprintf(text.data(), text.size(), format, arguments);
     va_end(arguments);
-    std::fputc('\n', stderr);
+    std::fprintf(stderr, "%s: log: %s\n", log_prefix, text.data());
 }
 
 }  // namespace
@@ -73,9 +60,10 @@ std::size_t PageMemory::first_wrong(unsigned seed, std::size_t bytes) const {
     return i;
 }
 
-Side::Side(const std::string& plugin, int role, int socket, double timeout_s)
-    : role_(role), socket_(socket), timeout_s_(timeout_s) {
-    auto opened = sys::net_plugin::open_library(plugin);
+Side::Side(const SideOptions& options, int role, std::unique_ptr<Meeting> meeting)
+    : role_(role), timeout_s_(options.timeout_s), meeting_(std::move(meeting)) {
+    log_prefix = role_name();
+    auto opened = sys::net_plugin::open_library(options.plugin, options.version);
     if (!opened.is_ok()) fail(opened.status().message());
     library_ = std::move(*opened);
     expect(table().init(&context_, &write_log), "init");
@@ -89,8 +77,7 @@ Side::Side(const std::string& plugin, int role, int socket, double timeout_s)
 Side::~Side() { expect(table().finalize(context_), "finalize"); }
 
 void Side::fail(const std::string& text) const {
-    std::printf("FAIL %s: %s: %s\n", case_.c_str(), is_sender() ? "sender" : "receiver",
-                text.c_str());
+    std::printf("FAIL %s: %s: %s\n", case_.c_str(), role_name(), text.c_str());
     std::fflush(stdout);
     ::_exit(1);
 }
@@ -105,13 +92,11 @@ void Side::note(const std::string& text) const {
 }
 
 void Side::send_word(const void* data, std::size_t bytes) const {
-    if (::write(socket_, data, bytes) != static_cast<ssize_t>(bytes))
-        fail("the other process is gone");
+    if (!meeting_->send(data, bytes)) fail("the other process is gone");
 }
 
 void Side::receive_word(void* data, std::size_t bytes) const {
-    if (::read(socket_, data, bytes) != static_cast<ssize_t>(bytes))
-        fail("the other process is gone");
+    if (!meeting_->receive(data, bytes)) fail("the other process is gone");
 }
 
 void Side::meet() const {
@@ -120,8 +105,16 @@ void Side::meet() const {
     receive_word(&word, 1);
 }
 
+void* Side::listen(Handle& handle) const {
+    void* listener = nullptr;
+    expect(table().listen(context_, 0, handle.data(), &listener), "listen");
+    if (listener == nullptr) fail("listen returns no communicator");
+    send_word(handle.data(), handle.size());
+    return listener;
+}
+
 void* Side::connect() const {
-    std::array<std::byte, abi::net_plugin::kHandleBytes> handle{};
+    Handle handle{};
     void* comm = nullptr;
     const Limit limit(timeout_s_);
     if (is_sender()) {
@@ -131,15 +124,30 @@ void* Side::connect() const {
         if (comm == nullptr) fail("connect returns no communicator in time");
         return comm;
     }
-    void* listener = nullptr;
-    expect(table().listen(context_, 0, handle.data(), &listener), "listen");
-    if (listener == nullptr) fail("listen returns no communicator");
-    send_word(handle.data(), handle.size());
+    void* const listener = listen(handle);
     do expect(table().accept(listener, &comm), "accept");
     while (comm == nullptr && limit.goes_on());
     if (comm == nullptr) fail("accept returns no communicator in time");
     expect(table().close_listen(listener), "closeListen");
     return comm;
+}
+
+Comms Side::connect_both() const {
+    Handle own{};
+    Handle other{};
+    void* const listener = listen(own);
+    receive_word(other.data(), other.size());
+    Comms comms;
+    const Limit limit(timeout_s_);
+    while ((comms.send == nullptr || comms.recv == nullptr) && limit.goes_on()) {
+        if (comms.send == nullptr)
+            expect(table().connect(context_, 0, other.data(), &comms.send), "connect");
+        if (comms.recv == nullptr) expect(table().accept(listener, &comms.recv), "accept");
+    }
+    if (comms.send == nullptr) fail("connect returns no communicator in time");
+    if (comms.recv == nullptr) fail("accept returns no communicator in time");
+    expect(table().close_listen(listener), "closeListen");
+    return comms;
 }
 
 void* Side::reg(void* comm, const PageMemory& memory) const {
@@ -155,6 +163,11 @@ void Side::close(void* comm) const {
         expect(table().close_send(comm), "closeSend");
     else
         expect(table().close_recv(comm), "closeRecv");
+}
+
+void Side::close_both(const Comms& comms) const {
+    expect(table().close_send(comms.send), "closeSend");
+    expect(table().close_recv(comms.recv), "closeRecv");
 }
 
 void* Side::try_isend(void* comm, std::span<std::byte> bytes, int tag, void* mhandle) const {

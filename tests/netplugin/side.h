@@ -3,15 +3,17 @@
 // One of the two processes that drive a plug-in: its calls, as NCCL makes them, with deadlines.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "csrc/sys/net_plugin/library.h"
 #include "csrc/sys/net_plugin/table.h"
+#include "tests/netplugin/meeting.h"
 
 namespace pccl::netplugin {
 
@@ -39,6 +41,19 @@ class PageMemory {
     std::size_t bytes_;
 };
 
+/// How a process uses the plug-in.
+struct SideOptions {
+    std::string plugin;
+    int version = abi::net_plugin::kNewestVersion;  // the newest one to use
+    double timeout_s = 30;                          // of each call that is repeated
+};
+
+/// Communicators of both directions.
+struct Comms {
+    void* send = nullptr;
+    void* recv = nullptr;
+};
+
 struct Done {
     bool is_done = false;
     std::vector<int> sizes;  // -1 where the plug-in wrote none
@@ -50,14 +65,15 @@ class Side {
     static constexpr int kReceiver = 0;
     static constexpr int kSender = 1;
 
-    /// `socket` leads to the other process.
-    Side(const std::string& plugin, int role, int socket, double timeout_s);
+    Side(const SideOptions& options, int role, std::unique_ptr<Meeting> meeting);
     ~Side();
     Side(const Side&) = delete;
     Side& operator=(const Side&) = delete;
 
     [[nodiscard]] bool is_sender() const { return role_ == kSender; }
+    [[nodiscard]] const char* role_name() const { return is_sender() ? "sender" : "receiver"; }
     [[nodiscard]] const Table& table() const { return *library_.table; }
+    [[nodiscard]] double timeout_s() const { return timeout_s_; }
     [[nodiscard]] const DeviceProperties& device() const { return devices_.front(); }
     [[nodiscard]] const sys::net_plugin::Library& library() const { return library_; }
 
@@ -72,11 +88,14 @@ class Side {
     void meet() const;
     /// Makes a connection; returns this side's communicator.
     [[nodiscard]] void* connect() const;
+    /// Makes a connection in each direction.
+    [[nodiscard]] Comms connect_both() const;
     [[nodiscard]] void* reg(void* comm, const PageMemory& memory) const;
     void dereg(void* comm, void* mhandle) const {
         expect(table().dereg_mr(comm, mhandle), "deregMr");
     }
     void close(void* comm) const;
+    void close_both(const Comms& comms) const;
 
     /// Repeats until the plug-in takes the request; returns it.
     [[nodiscard]] void* isend(void* comm, std::span<std::byte> bytes, int tag, void* mhandle) const;
@@ -92,10 +111,12 @@ class Side {
    private:
     void send_word(const void* data, std::size_t bytes) const;
     void receive_word(void* data, std::size_t bytes) const;
+    using Handle = std::array<std::byte, abi::net_plugin::kHandleBytes>;
+    [[nodiscard]] void* listen(Handle& handle) const;
 
     int role_;
-    int socket_;
     double timeout_s_;
+    std::unique_ptr<Meeting> meeting_;
     sys::net_plugin::Library library_;
     void* context_ = nullptr;
     std::vector<DeviceProperties> devices_;

@@ -62,10 +62,10 @@ std::vector<std::string> library_names(const std::string& name) {
     return names;
 }
 
-Result<Library> open_library(const std::string& name) {
+Result<Library> open_library(const std::string& name, int newest) {
     PCCL_ASSIGN_OR_RETURN(void* const library, open_first(name));
     Library opened{.file = path_of(library, name), .symbol = {}, .table = nullptr};
-    for (int version = net::kNewestVersion; version >= net::kOldestVersion; --version) {
+    for (int version = newest; version >= net::kOldestVersion; --version) {
         opened.symbol = symbol_of(version);
         const void* const symbol = ::dlsym(library, opened.symbol.c_str());
         if (symbol == nullptr) continue;

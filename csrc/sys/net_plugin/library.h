@@ -26,9 +26,10 @@ struct Library {
 /// `name` is a path or the name of a library.
 [[nodiscard]] std::vector<std::string> library_names(const std::string& name);
 
-/// Opens the plug-in `name`, and chooses the newest version of its table. kInvalidArgument
-/// where there is no such file; kUnavailable, with the file and what is wrong, where it has no
-/// table of a known version, or a table without a required function.
-[[nodiscard]] Result<Library> open_library(const std::string& name);
+/// Opens the plug-in `name`, and chooses the newest version of its table up to `newest`.
+/// kInvalidArgument where there is no such file; kUnavailable, with the file and what is wrong,
+/// where it has no table of a known version, or a table without a required function.
+[[nodiscard]] Result<Library> open_library(const std::string& name,
+                                           int newest = net::kNewestVersion);
 
 }  // namespace pccl::sys::net_plugin
