@@ -4,7 +4,8 @@
     check_wheel.py WHEEL...
 
 Fails where a library has relocations in its code (TEXTREL), names a folder of the machine that
-built it, exports what is not of pccl, or needs a newer glibc than in the wheel's tag.
+built it, exports what is not of pccl, or needs a newer glibc than in the wheel's tag; and where a
+wheel lacks a library, or its plug-in for NCCL a version of NCCL's interface.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ ENTRIES = ("PyInit_", "pccl_", "ncclNetPlugin_v")
 FOLDER = re.compile(
     r"(?<![\w.])/(?:home|root|work|tmp|build|Users)/[\w.+/-]+|[\w./-]*\.venv/[\w./-]+"
 )
+# Libraries of each wheel; the second one is NCCL's net plug-in (`pccl nccl-plugin`).
+REQUIRED = ("pccl/libpccl.so", "pccl/libnccl-net-pccl.so")
+NCCL_TABLES = [f"ncclNetPlugin_v{version}" for version in range(6, 13)]
 # Files that the library itself opens or makes there.
 OWN_FILES = ("/tmp/pccl",)
 
@@ -42,13 +46,22 @@ def faults(wheel: Path) -> list[str]:
             for library in libraries
             for fault in _faults_of(library)
         ]
-        return found + list(_wrong_tag(wheel, libraries))
+        return found + list(_missing(Path(folder))) + list(_wrong_tag(wheel, libraries))
 
 
 def needed_glibc(library: Path) -> tuple[int, int]:
     """Return the oldest glibc that has all symbols that a library needs."""
     versions = re.findall(r"GLIBC_(\d+)\.(\d+)", _output("readelf", "--version-info", library))
     return max(((int(major), int(minor)) for major, minor in versions), default=(0, 0))
+
+
+def _missing(folder: Path) -> Iterator[str]:
+    for name in REQUIRED:
+        if not (folder / name).exists():
+            yield f"lacks {name}"
+    plugin = folder / REQUIRED[1]
+    exported = _exports(plugin) if plugin.exists() else NCCL_TABLES
+    yield from (f"{REQUIRED[1]}: lacks {name}" for name in NCCL_TABLES if name not in exported)
 
 
 def _faults_of(library: Path) -> Iterator[str]:

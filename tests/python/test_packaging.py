@@ -260,10 +260,16 @@ def test_what_cannot_be_shipped_is_found(tmp_path: Path) -> None:
     assert made.returncode == 0, made.stderr
     archive = tmp_path / "pccl_collectives-1-cp311-cp311-manylinux_2_1_x86_64.whl"
     with zipfile.ZipFile(archive, "w") as packed:
-        packed.write(library, "pccl/libpccl.so")
+        packed.write(library, "pccl/libnccl-net-pccl.so")
     done = run(sys.executable, REPOSITORY / "tools" / "check_wheel.py", archive)
     assert done.returncode == 1
-    for fault in ("RPATH /opt/elsewhere", "names /home/somebody/clone/x.c", "exports other_name"):
+    for fault in (
+        "RPATH /opt/elsewhere",
+        "names /home/somebody/clone/x.c",
+        "exports other_name",
+        "lacks pccl/libpccl.so",
+        "pccl/libnccl-net-pccl.so: lacks ncclNetPlugin_v6",
+    ):
         assert fault in done.stdout
     assert "pccl_place" not in done.stdout
     assert "needs glibc 2." in done.stdout
