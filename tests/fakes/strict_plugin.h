@@ -34,6 +34,16 @@ class StrictPlugin {
         return reinterpret_cast<long (*)()>(::dlsym(library_, "pccl_strict_violations"))();
     }
 
+    /// Returns how often a function was called since the rules were set.
+    [[nodiscard]] long calls(const char* call) const {
+        return reinterpret_cast<long (*)(const char*)>(::dlsym(library_, "pccl_strict_calls"))(
+            call);
+    }
+    /// Returns the number of communicators, those that connect among them.
+    [[nodiscard]] long communicators() const {
+        return reinterpret_cast<long (*)()>(::dlsym(library_, "pccl_strict_communicators"))();
+    }
+
    private:
     void* library_;
 };

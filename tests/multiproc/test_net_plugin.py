@@ -103,13 +103,15 @@ with pccl.Communicator(rank=rank, world_size=2, rendezvous="file://" + sys.argv[
 """
 
 
-def run_two(tmp_path: Path, **settings: str) -> list[subprocess.CompletedProcess[str]]:
-    """Run SUM on two ranks; return what both have printed."""
+def run_two(
+    tmp_path: Path, rules: tuple[str, str] | None = None, **settings: str
+) -> list[subprocess.CompletedProcess[str]]:
+    """Run SUM on two ranks, with rules of the plug-in for each; return what both have printed."""
     environment = {**os.environ, "PCCL_SOCKET_IFNAME": "lo", **settings}
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", SUM, str(rank), str(tmp_path / "meeting")],
-            env=environment,
+            env=environment | ({"PCCL_TEST_NET_PLUGIN": rules[rank]} if rules else {}),
             stderr=subprocess.PIPE,
             text=True,
         )
@@ -155,6 +157,17 @@ def test_a_plugin_that_is_requested_by_name_must_start(tmp_path: Path) -> None:
     ):
         assert rank.returncode != 0
         assert "libnccl-net-certainly-none.so cannot be opened" in rank.stderr
+
+
+def test_links_stay_on_a_rail_whatever_the_order_of_devices(tmp_path: Path) -> None:
+    # The plug-in refuses connections between two rails.
+    for rank in run_two(
+        tmp_path,
+        ("devices=3", "devices=3,rails=2"),
+        PCCL_NET_PLUGIN=str(fake_net_plugin.shared_object(12)),
+        PCCL_TRANSPORTS="netplugin",
+    ):
+        assert rank.returncode == 0, rank.stderr
 
 
 def test_topo_shows_its_devices() -> None:

@@ -4,8 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdio>
 #include <deque>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
+#include <string>
 #include <thread>
 
 #include "csrc/base/text/text.h"
@@ -335,6 +340,60 @@ void measure_throughput(Side& side, const Measurement& wanted) {
                         static_cast<double>(bytes * count) / taken.count() / 1e6);
     }
     side.close_both(comms);
+}
+
+namespace {
+
+struct Resources {
+    long descriptors = 0;
+    long threads = 0;
+    long resident_kib = 0;
+
+    static Resources now() {
+        Resources found;
+        const auto entries = [](const char* folder) {
+            return static_cast<long>(std::distance(std::filesystem::directory_iterator(folder),
+                                                   std::filesystem::directory_iterator()));
+        };
+        found.descriptors = entries("/proc/self/fd");
+        found.threads = entries("/proc/self/task");
+        std::ifstream status("/proc/self/status");
+        for (std::string line; std::getline(status, line);)
+            if (line.starts_with("VmRSS:")) found.resident_kib = std::stol(line.substr(6));
+        return found;
+    }
+};
+
+}  // namespace
+
+void count_resources(Side& side, std::size_t peers) {
+    side.begin("resources");
+    constexpr std::size_t kBytes = 65536;
+    const Comms first = side.connect_both();
+    exchange_some(side, first, kBytes, 1, 0);  // it costs what is there once
+    const Resources before = Resources::now();
+    std::vector<Comms> all;
+    for (std::size_t i = 0; i < peers; ++i) {
+        all.push_back(side.connect_both());
+        exchange_some(side, all.back(), kBytes, 1, 0);
+    }
+    const Resources now = Resources::now();
+    side.meet();
+    side.note(concat(side.role_name(), ": ", peers, " peers, ", 2 * peers,
+                     " communicators: ", now.descriptors - before.descriptors, " descriptors, ",
+                     now.threads - before.threads, " threads, ",
+                     now.resident_kib - before.resident_kib, " KiB of memory"));
+    const auto of_sockets = [&](std::size_t per_thread, std::size_t threads) {
+        return concat(2 * peers * (1 + per_thread * threads), " descriptors, up to ",
+                      2 * peers * threads, " threads with ", per_thread, " x ", threads);
+    };
+    if (side.is_sender())
+        side.note(
+            concat("NCCL's socket transport: 1 + NCCL_NSOCKS_PERTHREAD x "
+                   "NCCL_SOCKET_NTHREADS descriptors for each communicator: ",
+                   of_sockets(1, 1), "; ", of_sockets(8, 2)));
+    all.push_back(first);
+    for (const Comms& each : all) side.close_both(each);
 }
 
 }  // namespace pccl::netplugin

@@ -40,4 +40,8 @@ void measure_latency(Side& side, const Measurement& wanted);
 /// Prints the throughput of messages from the sender.
 void measure_throughput(Side& side, const Measurement& wanted);
 
+/// Connects both ways as often as a process with `peers` peers does, moves a message over each
+/// connection, and prints what this process has for them.
+void count_resources(Side& side, std::size_t peers);
+
 }  // namespace pccl::netplugin

@@ -36,6 +36,7 @@ struct Options {
     std::size_t bytes = std::size_t{256} << 20U;
     std::size_t window = 8;
     int hold_ms = 0;
+    std::size_t peers = 0;  // whose resources are counted
     bool measures_latency = false;
     bool measures_throughput = false;
 };
@@ -75,7 +76,9 @@ int run(const Options& options, int role, std::unique_ptr<Meeting> meeting) {
                                         static_cast<std::size_t>(side.table().max_requests()))};
     if (options.measures_latency) measure_latency(side, wanted);
     if (options.measures_throughput) measure_throughput(side, wanted);
-    if (!options.measures_latency && !options.measures_throughput) check(side, options);
+    if (options.peers > 0) count_resources(side, options.peers);
+    if (!options.measures_latency && !options.measures_throughput && options.peers == 0)
+        check(side, options);
     return 0;
 }
 
@@ -134,6 +137,8 @@ bool read_value(std::string_view name, const std::string& value, Options& option
         options.bytes = number();
     else if (name == "--window")
         options.window = number();
+    else if (name == "--peers")
+        options.peers = number();
     else if (name == "--hold")
         options.hold_ms = static_cast<int>(number());
     else

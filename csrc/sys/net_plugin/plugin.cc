@@ -84,12 +84,37 @@ Status check_device(const DeviceProperties& device) {
     return Status::ok();
 }
 
+/// Takes the first device, and others of its card, at most `most`; a guid of 0 is unknown.
+std::vector<DeviceProperties> take_card(std::vector<DeviceProperties>& devices, std::size_t most) {
+    std::vector<DeviceProperties> ports;
+    const std::uint64_t guid = devices.front().guid;
+    for (auto each = devices.begin(); each != devices.end();) {
+        if (!ports.empty() && (guid == 0 || each->guid != guid || ports.size() == most)) {
+            ++each;
+            continue;
+        }
+        ports.push_back(std::move(*each));
+        each = devices.erase(each);
+    }
+    return ports;
+}
+
 /// Plug-in that is being started, by a thread that may never end.
 struct Start {
     explicit Start(std::string plugin) : name(std::move(plugin)) {}
 
+    using AtStep = std::function<void(const char*)>;
     /// Opens the library, and finds its devices.
-    Status run(const std::function<void(const char*)>& at_step);
+    Status run(const AtStep& at_step);
+    /// Returns the properties of a device that can be used.
+    [[nodiscard]] Result<DeviceProperties> examine(int device) const;
+    /// Replaces the ports of a card, which have one guid, by a device that joins them, where the
+    /// plug-in makes one.
+    void join_ports(const AtStep& at_step);
+    [[nodiscard]] Result<DeviceProperties> join(std::span<const DeviceProperties> ports) const;
+    [[nodiscard]] Status failed(std::string_view call, std::string_view how) const {
+        return Status::unavailable(line_of(library, concat(call, " ", how)));
+    }
 
     const std::string name;
     Library library;
@@ -97,13 +122,10 @@ struct Start {
     std::vector<DeviceProperties> devices;
 };
 
-Status Start::run(const std::function<void(const char*)>& at_step) {
+Status Start::run(const AtStep& at_step) {
     at_step("dlopen");
     PCCL_ASSIGN_OR_RETURN(library, open_library(name));
     const Table& table = *library.table;
-    const auto failed = [this](std::string_view call, std::string_view how) {
-        return Status::unavailable(line_of(library, concat(call, " ", how)));
-    };
     at_step("init");
     if (const Code code = table.init(&context, &write_log); code != Code::kSuccess)
         return failed("init", concat("fails: ", code_text(code)));
@@ -114,16 +136,50 @@ Status Start::run(const std::function<void(const char*)>& at_step) {
     if (count < 1) return failed("devices", concat("returns ", count, " devices"));
     at_step("getProperties");
     for (int i = 0; i < std::min(count, kMostDevices); ++i) {
-        DeviceProperties device;
-        if (const Code code = table.get_properties(i, &device); code != Code::kSuccess)
-            return failed("getProperties", concat("of device ", i, " fails: ", code_text(code)));
-        if (const Status usable = check_device(device); !usable.is_ok())
-            return failed("getProperties",
-                          concat("of device ", i, " (", printable(device.name, kLongestName),
-                                 ") cannot be used: ", usable.message()));
+        PCCL_ASSIGN_OR_RETURN(DeviceProperties device, examine(i));
         devices.push_back(std::move(device));
     }
+    join_ports(at_step);
     return Status::ok();
+}
+
+Result<DeviceProperties> Start::examine(int device) const {
+    DeviceProperties found;
+    const Code code = library.table->get_properties(device, &found);
+    if (code != Code::kSuccess)
+        return failed("getProperties", concat("of device ", device, " fails: ", code_text(code)));
+    const Status usable = check_device(found);
+    if (usable.is_ok()) return found;
+    return failed("getProperties",
+                  concat("of device ", device, " (", printable(found.name, kLongestName),
+                         ") cannot be used: ", usable.message()));
+}
+
+Result<DeviceProperties> Start::join(std::span<const DeviceProperties> ports) const {
+    std::vector<int> numbers;
+    for (const DeviceProperties& port : ports) numbers.push_back(port.number);
+    int joined = -1;
+    const Code code = library.table->join(numbers, &joined);
+    if (code != Code::kSuccess) return failed("makeVDevice", concat("fails: ", code_text(code)));
+    return examine(joined);
+}
+
+void Start::join_ports(const AtStep& at_step) {
+    const std::size_t most = library.table->most_joined();
+    if (most < 2) return;
+    at_step("makeVDevice");
+    std::vector<DeviceProperties> result;
+    while (!devices.empty()) {
+        const auto ports = take_card(devices, most);
+        auto joined = ports.size() == 1 ? Result<DeviceProperties>(ports.front()) : join(ports);
+        if (joined.is_ok()) {
+            result.push_back(std::move(*joined));
+            continue;
+        }
+        log(LogLevel::kWarning, joined.status().message(), "; its ports are used one by one");
+        result.insert(result.end(), ports.begin(), ports.end());
+    }
+    devices = std::move(result);
 }
 
 /// Start on a thread of its own, with a deadline.
@@ -266,6 +322,16 @@ Result<bool> Plugin::test(CallSlot& slot, void* request, std::span<int> sizes) c
     const CallMark mark(slot, "test");
     PCCL_TRY(check("test", library_.table->test(request, &done, sizes.data())));
     return done != 0;
+}
+
+Status Plugin::expect(CallSlot& slot, const Traffic& traffic) {
+    {
+        const std::lock_guard lock(traffic_mutex_);
+        if (traffic.peers <= traffic_.peers) return Status::ok();
+        traffic_ = traffic;
+    }
+    const CallMark mark(slot, "setNetAttr");
+    return check("setNetAttr", library_.table->set_attributes(context_, traffic));
 }
 
 Status Plugin::close_send(CallSlot& slot, void* comm) const {

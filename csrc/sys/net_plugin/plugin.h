@@ -9,6 +9,7 @@
 
 #include <array>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -67,6 +68,8 @@ class PCCL_API Plugin {
     /// Returns whether the oldest request of a communicator is done; `sizes` has an entry per
     /// receive, which plug-ins may leave alone.
     [[nodiscard]] Result<bool> test(CallSlot& slot, void* request, std::span<int> sizes) const;
+    /// Tells the plug-in what traffic to expect, where that is more than before.
+    Status expect(CallSlot& slot, const Traffic& traffic);
     Status close_send(CallSlot& slot, void* comm) const;
     Status close_recv(CallSlot& slot, void* comm) const;
     Status close_listen(CallSlot& slot, void* comm) const;
@@ -83,6 +86,8 @@ class PCCL_API Plugin {
     const std::string name_;
     const Duration limit_;
     CallWatch calls_;
+    std::mutex traffic_mutex_;
+    Traffic traffic_;  // of the last expect(); guarded by traffic_mutex_
     std::unique_ptr<Poller, LeaveToParent> watchdog_;  // declared last: it uses the others
 };
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "csrc/sys/net_plugin/table.h"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <type_traits>
 #include <utility>
 
@@ -26,10 +28,19 @@ namespace {
 PCCL_NET_VERSION(6)
 PCCL_NET_VERSION(7)
 PCCL_NET_VERSION(8)
-PCCL_NET_VERSION(9)
-PCCL_NET_VERSION(10, using Config = net::v10::Config;)
-PCCL_NET_VERSION(11, using Config = net::v11::Config;)
-PCCL_NET_VERSION(12, using Config = net::v12::Config;)
+#define PCCL_NET_JOINED(number)                          \
+    using VirtualDevice = net::v##number::VirtualDevice; \
+    static constexpr std::size_t kMostJoined = net::v##number::kMaxDevicesPerNic;
+#define PCCL_NET_CONTEXT(number)                           \
+    using Config = net::v##number::Config;                 \
+    using CommAttributes = net::v##number::CommAttributes; \
+    using Attributes = net::v##number::Attributes;
+PCCL_NET_VERSION(9, PCCL_NET_JOINED(9))
+PCCL_NET_VERSION(10, PCCL_NET_JOINED(10) using Config = net::v10::Config;)
+PCCL_NET_VERSION(11, PCCL_NET_JOINED(11) PCCL_NET_CONTEXT(11))
+PCCL_NET_VERSION(12, PCCL_NET_JOINED(12) PCCL_NET_CONTEXT(12))
+#undef PCCL_NET_CONTEXT
+#undef PCCL_NET_JOINED
 #undef PCCL_NET_VERSION
 
 /// Events of a plug-in for NCCL's profiler have no reader here.
@@ -111,6 +122,24 @@ class TableOf final : public Table {
     Code close_send(void* comm) const override { return net_.close_send(comm); }
     Code close_recv(void* comm) const override { return net_.close_recv(comm); }
     Code close_listen(void* comm) const override { return net_.close_listen(comm); }
+    [[nodiscard]] std::size_t most_joined() const override {
+        if constexpr (V::kVersion >= 9)
+            return net_.make_virtual_device == nullptr ? 0 : V::kMostJoined;
+        else
+            return 0;
+    }
+    Code join(std::span<const int> devices, int* joined) const override {
+        if (devices.size() > most_joined()) return Code::kInvalidArgument;
+        if constexpr (V::kVersion >= 9) {
+            typename V::VirtualDevice parts{};
+            parts.count = static_cast<int>(devices.size());
+            std::ranges::copy(devices, std::begin(parts.devices));
+            return net_.make_virtual_device(joined, &parts);
+        } else {
+            return Code::kInvalidArgument;
+        }
+    }
+    Code set_attributes(void* context, const Traffic& traffic) const override;
     Code finalize(void* context) const override {
         if constexpr (V::kVersion >= 11) {
             return net_.finalize == nullptr ? Code::kSuccess : net_.finalize(context);
@@ -148,10 +177,33 @@ const char* TableOf<V>::missing_function() const {
 }
 
 template <typename V>
+Code TableOf<V>::set_attributes(void* context, const Traffic& traffic) const {
+    if constexpr (V::kVersion >= 11) {
+        constexpr auto kUnknown = static_cast<std::uint32_t>(net::kUndefined);
+        const typename V::CommAttributes each{.max_concurrent_peers = traffic.peers,
+                                              .min_concurrent_peers = net::kUndefined,
+                                              .max_flows_per_peer = traffic.flows_per_peer,
+                                              .min_flows_per_peer = traffic.flows_per_peer};
+        typename V::Attributes attributes{.send = each,
+                                          .recv = each,
+                                          .operation = kUnknown,
+                                          .algorithm = kUnknown,
+                                          .protocol = kUnknown};
+        if (net_.set_net_attributes == nullptr) return Code::kSuccess;
+        return net_.set_net_attributes(context, &attributes);
+    } else {
+        static_cast<void>(context);
+        static_cast<void>(traffic);
+        return Code::kSuccess;
+    }
+}
+
+template <typename V>
 Code TableOf<V>::get_properties(int device, DeviceProperties* properties) const {
     typename V::Properties theirs{};
     const Code code = net_.get_properties(device, &theirs);
     if (code != Code::kSuccess) return code;
+    properties->number = device;
     properties->name = text_of(theirs.name);
     properties->pci_path = text_of(theirs.pci_path);
     properties->guid = theirs.guid;
@@ -167,6 +219,7 @@ Code TableOf<V>::get_properties(int device, DeviceProperties* properties) const 
     }
     if constexpr (V::kVersion >= 8) properties->is_reg_global = theirs.reg_is_global != 0;
     if constexpr (V::kVersion >= 9) properties->max_bytes = theirs.max_p2p_bytes;
+    if constexpr (V::kVersion >= 11) properties->max_multi_request = theirs.max_multi_request_size;
     if constexpr (V::kVersion >= 12) {
         properties->rail = theirs.rail;
         properties->plane = theirs.plane;

@@ -24,6 +24,7 @@ using Code = abi::net_plugin::Result;
 
 /// Properties of a device.
 struct DeviceProperties {
+    int number = 0;  // by which calls name it
     std::string name;
     std::string pci_path;  // in /sys; empty: none
     std::uint64_t guid = 0;
@@ -37,8 +38,15 @@ struct DeviceProperties {
     abi::net_plugin::DeviceType type = abi::net_plugin::DeviceType::kHost;
     int type_version = 0;
     std::size_t max_bytes = abi::net_plugin::kMaxIntBytes;  // of one isend
+    int max_multi_request = 1;                              // requests that one isend joins
     int rail = abi::net_plugin::kUndefined;
     int plane = abi::net_plugin::kUndefined;
+};
+
+/// Traffic that a process expects, in each direction.
+struct Traffic {
+    int peers = abi::net_plugin::kUndefined;           // with communicators at a time, at most
+    int flows_per_peer = abi::net_plugin::kUndefined;  // communicators of one peer
 };
 
 /// One receive of a group.
@@ -82,6 +90,12 @@ class Table {
     virtual Code close_send(void* comm) const = 0;
     virtual Code close_recv(void* comm) const = 0;
     virtual Code close_listen(void* comm) const = 0;
+    /// Returns how many devices join() takes; 0: the plug-in does not join devices.
+    [[nodiscard]] virtual std::size_t most_joined() const = 0;
+    /// Makes a device that joins others, and returns its number (versions from 9 on).
+    virtual Code join(std::span<const int> devices, int* joined) const = 0;
+    /// Tells the plug-in what to expect. Does nothing in versions before 11.
+    virtual Code set_attributes(void* context, const Traffic& traffic) const = 0;
     /// Does nothing in versions before 11.
     virtual Code finalize(void* context) const = 0;
 };

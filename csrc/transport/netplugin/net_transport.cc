@@ -106,25 +106,35 @@ Status NetTransport::reaches(const PeerAddress& peer) const {
     return Status::ok();
 }
 
-int NetTransport::device_for(const LinkRequest& request) const {
+const NetTransport::Device& NetTransport::device_for(const LinkRequest& request) const {
     const auto channel = static_cast<std::size_t>(request.channel);
     const auto source = static_cast<std::size_t>(request.source);
-    return static_cast<int>((channel + source + 1) % plugin_.devices().size());
+    return plugin_.devices()[(channel + source + 1) % plugin_.devices().size()];
 }
 
-CommSizes NetTransport::sizes_for(const LinkRequest& request) const {
+const NetTransport::Device& NetTransport::device_for(const LinkRequest& request, int rail) const {
+    const Device& usual = device_for(request);
+    if (rail < 0 || usual.rail == rail) return usual;
+    const auto same = std::ranges::find(plugin_.devices(), rail, &Device::rail);
+    return same == plugin_.devices().end() ? usual : *same;
+}
+
+CommSizes NetTransport::sizes_for(const LinkRequest& request, const Device& device) const {
     constexpr std::size_t kBudget = 32 * kMiB;  // of one channel, of all peers
     constexpr std::size_t kLeast = 512 * kKiB;  // schedules rely on 257 KiB under way
     constexpr std::size_t kMessages = 4;
     const auto peers = static_cast<std::size_t>(std::max(request.group_size - 1, 1));
     const std::size_t ring = std::clamp<std::size_t>(std::bit_floor(kBudget / peers), kLeast, kMiB);
-    const auto& device = plugin_.devices().at(static_cast<std::size_t>(device_for(request)));
     const std::size_t most = device.max_bytes - sizeof(MessageHeader);
     return {.message_bytes = std::min(ring / kMessages, most), .memory_bytes = ring};
 }
 
-Caller NetTransport::caller_for(Rank peer) const {
-    return {.plugin = &plugin_, .slot = plugin_.slot(concat("a link with ", peer_name(peer)))};
+SetupPlace NetTransport::place_for(const LinkRequest& request, Rank peer,
+                                   const Device& device) const {
+    return {.caller = {.plugin = &plugin_,
+                       .slot = plugin_.slot(concat("a link with ", peer_name(peer)))},
+            .device = device.number,
+            .peers = std::max(request.group_size - 1, 1)};
 }
 
 Result<LinkParts> NetTransport::make_parts(const CloseContext& close_context, Caller caller,
@@ -150,7 +160,7 @@ class NetTransport::NetPendingConnect final : public PendingConnect {
           handshake_(std::move(handshake)),
           closing_(close_context()) {}
     ~NetPendingConnect() override {
-        if (setup_ != nullptr) transport_.progress_->remove(*setup_);
+        if (setup_ != nullptr) setup_->abandon();
     }
     NetPendingConnect(const NetPendingConnect&) = delete;
     NetPendingConnect& operator=(const NetPendingConnect&) = delete;
@@ -195,12 +205,12 @@ class NetTransport::NetPendingConnect final : public PendingConnect {
         return fault.with_peer(request_.destination);
     }
     void start(const LinkOffer& offer) {
-        CommSizes sizes = transport_.sizes_for(request_);
+        device_ = &transport_.device_for(request_, offer.rail);
+        const CommSizes sizes = transport_.sizes_for(request_, *device_);
         longest_ = std::min<std::size_t>(sizes.message_bytes, offer.message_bytes);
-        caller_ = transport_.caller_for(request_.destination);
         setup_ = std::shared_ptr<ConnectSetup>(
             new ConnectSetup(
-                caller_, transport_.device_for(request_),
+                transport_.place_for(request_, request_.destination, *device_),
                 [waiter = transport_.waiter_] { waiter->wake(); }, offer, sizes.memory_bytes),
             LeaveToParent());
         transport_.progress_->add(setup_);
@@ -208,10 +218,11 @@ class NetTransport::NetPendingConnect final : public PendingConnect {
     Result<std::unique_ptr<SendLink>> finish() {
         UniqueFd socket = socket_->release();
         socket_.reset();
-        PCCL_ASSIGN_OR_RETURN(LinkParts parts,
-                              transport_.make_parts(close_context(), caller_, std::move(socket)));
+        PCCL_ASSIGN_OR_RETURN(
+            LinkParts parts,
+            transport_.make_parts(close_context(), setup_->caller(), std::move(socket)));
         log(LogLevel::kInfo, "link to ", parts.peer_name, " over net plug-in ",
-            transport_.plugin_.name(), ", device ", transport_.device_for(request_));
+            transport_.plugin_.name(), ", device ", device_->name);
         std::shared_ptr<SendCore> core(
             new SendCore(std::move(parts), send_channels(setup_->take(), longest_,
                                                          transport_.plugin_.max_requests())),
@@ -225,8 +236,8 @@ class NetTransport::NetPendingConnect final : public PendingConnect {
     const std::unique_ptr<RoutedHandshake> handshake_;
     std::optional<WatchedSocket> socket_;  // set once the peer has accepted
     LinkOfferReader reader_;
-    CloseReasonReceiver closing_;  // once the offer has come
-    Caller caller_;
+    CloseReasonReceiver closing_;     // once the offer has come
+    const Device* device_ = nullptr;  // once the offer has come
     std::size_t longest_ = 0;
     std::shared_ptr<ConnectSetup> setup_;  // set once the receiver has made its offer
 };
@@ -272,10 +283,11 @@ Status NetTransport::begin(Expected& expected, LinkReceiver& receiver) const {
     };
     expected.closing.emplace(CloseContext{
         .self = request.destination, .leaver = request.source, .ranks = request.group_size});
-    CommSizes sizes = sizes_for(request);
+    const Device& device = device_for(request);
+    CommSizes sizes = sizes_for(request, device);
     sizes.memory_bytes = RecvChannel::bytes_for(sizes.message_bytes);
     expected.setup = std::shared_ptr<AcceptSetup>(
-        new AcceptSetup(caller_for(request.source), device_for(request), ring, sizes),
+        new AcceptSetup(place_for(request, request.source, device), ring, sizes, device.rail),
         LeaveToParent());
     progress_->add(expected.setup);
     return Status::ok();
@@ -339,7 +351,8 @@ Status NetTransport::hand_over(Expected& expected, LinkReceiver& receiver) const
                                                       std::move(expected.from.socket)));
     std::shared_ptr<RecvCore> core(
         new RecvCore(std::move(parts),
-                     recv_channels(expected.setup->take(), sizes_for(request).message_bytes)),
+                     recv_channels(expected.setup->take(),
+                                   sizes_for(request, device_for(request)).message_bytes)),
         LeaveToParent());
     receiver.accepted(request, std::make_unique<NetRecvLink>(std::move(core), progress_));
     return Status::ok();

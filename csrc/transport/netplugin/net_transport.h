@@ -81,10 +81,14 @@ class PCCL_API NetTransport final : public Transport {
                  Plugin& plugin);
     [[nodiscard]] std::string plugin_address() const;
     [[nodiscard]] Result<PeerRoutes> routes_to(const PeerAddress& peer) const;
-    /// Returns the device of a link: the same number at both ends, which is one rail.
-    [[nodiscard]] int device_for(const LinkRequest& request) const;
-    [[nodiscard]] CommSizes sizes_for(const LinkRequest& request) const;
-    [[nodiscard]] Caller caller_for(Rank peer) const;
+    using Device = sys::net_plugin::DeviceProperties;
+    /// Returns the receiver's device of a link: links of a rank go over its devices in turn.
+    [[nodiscard]] const Device& device_for(const LinkRequest& request) const;
+    /// Returns the sender's: one of the receiver's rail, or of the same place in the list.
+    [[nodiscard]] const Device& device_for(const LinkRequest& request, int rail) const;
+    [[nodiscard]] CommSizes sizes_for(const LinkRequest& request, const Device& device) const;
+    [[nodiscard]] SetupPlace place_for(const LinkRequest& request, Rank peer,
+                                       const Device& device) const;
     Result<LinkParts> make_parts(const CloseContext& close_context, Caller caller,
                                  UniqueFd socket) const;
     Status begin(Expected& expected, LinkReceiver& receiver) const;

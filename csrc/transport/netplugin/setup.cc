@@ -6,7 +6,7 @@
 namespace pccl::transport::netplugin {
 
 Result<bool> Setup::is_done() {
-    if (caller_.slot->is_stuck()) return caller_.plugin->stuck(*caller_.slot);
+    if (caller().slot->is_stuck()) return caller().plugin->stuck(*caller().slot);
     const std::lock_guard lock(mutex_);
     if (!result_) return false;
     PCCL_TRY(*result_);
@@ -21,7 +21,7 @@ std::vector<Comm> Setup::take() {
 Activity Setup::poll() {
     if (is_over()) return Activity::kIdle;
     const std::size_t before = comms_.size();
-    Status stepped = step();
+    Status stepped = expect_and_step();
     const bool is_complete = comms_.size() == kChannels;
     if (!stepped.is_ok() || is_complete) {
         const std::lock_guard lock(mutex_);
@@ -29,10 +29,18 @@ Activity Setup::poll() {
     }
     const bool has_news = is_over();
     if (has_news) ring_();
+    if (is_awaited()) return Activity::kIdle;
     return has_news || comms_.size() > before ? Activity::kMoved : Activity::kWaiting;
 }
 
+Status Setup::expect_and_step() {
+    PCCL_TRY(caller().plugin->expect(*caller().slot,
+                                     {.peers = place_.peers, .flows_per_peer = kChannels}));
+    return step();
+}
+
 bool Setup::is_over() {
+    if (is_awaited() && system_clock().now() >= abandoned_until_.load()) return true;
     const std::lock_guard lock(mutex_);
     return result_.has_value();
 }

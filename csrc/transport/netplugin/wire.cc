@@ -10,7 +10,7 @@ namespace pccl::transport::netplugin {
 namespace {
 
 constexpr std::uint32_t kOfferMagic = 0x4E434350;  // "PCCN"
-constexpr std::uint16_t kOfferVersion = 1;
+constexpr std::uint16_t kOfferVersion = 2;
 
 }  // namespace
 
@@ -19,6 +19,7 @@ std::string LinkOffer::serialise() const {
     out.u32(kOfferMagic);
     out.u16(kOfferVersion);
     out.u32(message_bytes);
+    out.u32(static_cast<std::uint32_t>(rail));
     for (const sys::net_plugin::Handle& handle : handles) out.raw(handle);
     return out.take();
 }
@@ -38,6 +39,9 @@ Result<LinkOffer> LinkOffer::parse(std::string_view bytes) {
         return Status::invalid_argument(concat("messages of ", offer.message_bytes,
                                                " bytes; expected ", kLeastMessage, " to ",
                                                kMostMessage));
+    std::uint32_t rail = 0;
+    PCCL_TRY(in.u32(rail));
+    offer.rail = static_cast<std::int32_t>(rail);
     for (sys::net_plugin::Handle& handle : offer.handles) PCCL_TRY(in.raw(handle));
     PCCL_TRY(in.finish());
     return offer;

@@ -35,6 +35,7 @@ struct LinkOffer {
     static constexpr std::size_t kLongest = std::size_t{4} << 10;  // serialised
 
     std::uint32_t message_bytes = 0;  // most bytes of a message, without its header
+    std::int32_t rail = -1;           // of the receiver's device; -1: unknown
     std::array<sys::net_plugin::Handle, kChannels> handles{};
 
     bool operator==(const LinkOffer&) const = default;

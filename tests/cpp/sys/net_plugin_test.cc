@@ -83,6 +83,56 @@ TEST(NetPlugin, EachVersionStartsAndHasItsDevices) {
     }
 }
 
+/// Starts the plug-in of a version by rules, and returns its devices.
+std::vector<DeviceProperties> devices_of(int version, const std::string& rules) {
+    const StrictPlugin strict(strict_net_plugin_of(version));
+    strict.set(rules);
+    const auto plugin = start_plugin(fresh_name(version), kLimit);
+    EXPECT_TRUE(plugin.is_ok()) << plugin.status().to_string();
+    return plugin.is_ok() ? (*plugin)->devices() : std::vector<DeviceProperties>();
+}
+
+TEST(NetPlugin, PortsOfOneCardAreJoinedWhereThePluginCanDoSo) {
+    for (int version = 6; version <= 12; ++version) {
+        const auto devices = devices_of(version, "devices=4,ports=2");
+        ASSERT_EQ(devices.size(), version < 9 ? 4U : 2U) << version;
+        if (version < 9) continue;
+        EXPECT_EQ(devices[0].name, "joined");
+        EXPECT_EQ(devices[0].number, 4);
+        EXPECT_EQ(devices[1].number, 5);
+        EXPECT_EQ(devices[1].guid, 0x1001U);
+        EXPECT_EQ(devices[1].megabits, 200'000);
+    }
+}
+
+TEST(NetPlugin, NoMorePortsAreJoinedThanAVersionCanJoin) {
+    EXPECT_EQ(devices_of(11, "devices=6,ports=6").size(), 2U);  // of 4 and of 2
+    EXPECT_EQ(devices_of(12, "devices=6,ports=6").size(), 1U);
+    EXPECT_EQ(devices_of(11, "devices=5,ports=5").back().number, 4);  // it is alone
+}
+
+TEST(NetPlugin, PortsThatCannotBeJoinedAreUsedOneByOne) {
+    const auto devices = devices_of(12, "devices=4,ports=2,fail=makeVDevice");
+    ASSERT_EQ(devices.size(), 4U);
+    EXPECT_EQ(devices[3].name, "strict3");
+}
+
+TEST(NetPlugin, TrafficIsAnnouncedWhereItGrows) {
+    const StrictPlugin strict(strict_net_plugin_of(11));
+    strict.set("");
+    Plugin& plugin = *start_plugin(fresh_name(11), kLimit).value();
+    const auto slot = plugin.slot("a test");
+    EXPECT_TRUE(plugin.expect(*slot, {.peers = 3, .flows_per_peer = 2}).is_ok());
+    EXPECT_TRUE(plugin.expect(*slot, {.peers = 2, .flows_per_peer = 2}).is_ok());
+    EXPECT_EQ(strict.calls("setNetAttr"), 1);
+    EXPECT_TRUE(plugin.expect(*slot, {.peers = 7, .flows_per_peer = 2}).is_ok());
+    EXPECT_EQ(strict.calls("setNetAttr"), 2);
+    strict.set("fail=setNetAttr");
+    EXPECT_THAT(plugin.expect(*slot, {.peers = 9, .flows_per_peer = 2}).message(),
+                HasSubstr("ncclNetPlugin_v11: setNetAttr fails: system error (2)"));
+    strict.set("");
+}
+
 TEST(NetPlugin, AFailureWhileStartingIsOneLineWithFileSymbolAndCall) {
     struct Case {
         const char* rules;

@@ -113,6 +113,16 @@ TEST_F(NetTransportTest, AConnectThatFailsIsTheReceiversReasonToRefuse) {
     EXPECT_THAT(host_->refusals.front().message(), HasSubstr("connect fails: system error (2)"));
 }
 
+TEST_F(NetTransportTest, AnAttemptThatIsGivenUpIsContinuedUntilThePluginEndsIt) {
+    open("null=100");
+    const long before = strict_.communicators();
+    static_cast<void>(serve_until([&] { return strict_.calls("connect") > 0; }));
+    opening_.reset();
+    static_cast<void>(serve_until([&] { return is_refused(); }));  // the receiver's part is over
+    strict_.set("");
+    static_cast<void>(serve_until([&] { return strict_.communicators() == before; }));
+}
+
 TEST_F(NetTransportTest, AThreadThatIsLeftInACallKeepsWhatItUsesAfterwards) {
     open("block=connect", std::chrono::milliseconds(300));
     const Status fault = serve_until([&] { return opening_ == nullptr; });

@@ -25,6 +25,7 @@ struct HandleBytes {
     std::uint64_t nonce;
     Comm* connecting;  // where a connect() has begun
     std::uint16_t port;
+    std::int16_t rail;  // -1: unknown
 };
 
 HandleBytes read_handle(const void* handle) {
@@ -71,12 +72,52 @@ Code Engine::violate(const std::string& what) {
     return Code::kInternalError;
 }
 
+long Engine::communicators() {
+    const std::lock_guard lock(mutex_);
+    return static_cast<long>(comms_.size());
+}
+
 Comm* Engine::find(void* comm, Role role) {
     const auto found = comms_.find(comm);
     return found == comms_.end() || found->second->role != role ? nullptr : found->second.get();
 }
 
-Code Engine::listen(void* handle, void** listen_comm) {
+Code Engine::forbid(const std::string& what) {
+    const std::lock_guard lock(mutex_);
+    return violate(what);
+}
+
+Code Engine::join(const std::vector<int>& parts, int devices, int* joined) {
+    const std::lock_guard lock(mutex_);
+    const bool are_devices =
+        std::ranges::all_of(parts, [&](int each) { return each >= 0 && each < devices; });
+    if (parts.size() < 2 || !are_devices ||
+        std::set(parts.begin(), parts.end()).size() != parts.size())
+        return violate("makeVDevice joins other devices than two or more of the plug-in's");
+    for (std::size_t i = 0; i < joined_.size(); ++i)
+        if (joined_[i] == parts) {  // another start of the plug-in
+            *joined = devices + static_cast<int>(i);
+            return Code::kSuccess;
+        }
+    *joined = devices + static_cast<int>(joined_.size());
+    joined_.push_back(parts);
+    return Code::kSuccess;
+}
+
+std::vector<int> Engine::parts_of(int device, int devices) {
+    const std::lock_guard lock(mutex_);
+    if (device >= 0 && device < devices) return {device};
+    const auto index = static_cast<std::size_t>(device - devices);
+    return device < 0 || index >= joined_.size() ? std::vector<int>() : joined_[index];
+}
+
+Code Engine::expect(int peers, int flows_per_peer) {
+    const std::lock_guard lock(mutex_);
+    if (peers < 1 || flows_per_peer < 1) return violate("setNetAttr expects no traffic");
+    return Code::kSuccess;
+}
+
+Code Engine::listen(void* handle, int rail, void** listen_comm) {
     const std::lock_guard lock(mutex_);
     auto comm = std::make_unique<Comm>(Role::kListen);
     comm->fd = make_socket();
@@ -88,17 +129,20 @@ Code Engine::listen(void* handle, void** listen_comm) {
         ::getsockname(comm->fd, reinterpret_cast<sockaddr*>(&address), &length) != 0)
         return Code::kSystemError;
     comm->nonce = ++last_nonce_ * 0x9E3779B97F4A7C15U + static_cast<std::uint64_t>(::getpid());
-    const HandleBytes bytes{kMagic, comm->nonce, nullptr, ntohs(address.sin_port)};
+    const HandleBytes bytes{kMagic, comm->nonce, nullptr, ntohs(address.sin_port),
+                            static_cast<std::int16_t>(rail)};
     std::memcpy(handle, &bytes, sizeof bytes);
     *listen_comm = comm.get();
     comms_.emplace(comm.get(), std::move(comm));
     return Code::kSuccess;
 }
 
-Code Engine::connect(void* handle, void** send_comm) {
+Code Engine::connect(void* handle, int rail, void** send_comm) {
     const std::lock_guard lock(mutex_);
     HandleBytes bytes = read_handle(handle);
     if (bytes.magic != kMagic) return Code::kInvalidArgument;
+    if (rail >= 0 && bytes.rail >= 0 && rail != bytes.rail)
+        return violate("connect goes from one rail to another");
     if (bytes.connecting == nullptr) {
         auto comm = std::make_unique<Comm>(Role::kConnecting);
         comm->fd = make_socket();

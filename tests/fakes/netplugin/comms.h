@@ -80,9 +80,19 @@ class Engine {
 
     void log_to(abi::net_plugin::Logger logger) { logger_ = logger; }
     [[nodiscard]] long violations() const { return violations_; }
+    [[nodiscard]] long communicators();
 
-    Code listen(void* handle, void** listen_comm);
-    Code connect(void* handle, void** send_comm);
+    /// Makes a device that joins others, of which there are `devices`.
+    Code join(const std::vector<int>& parts, int devices, int* joined);
+    /// Returns the devices that a joined one consists of; empty: there is no such device.
+    [[nodiscard]] std::vector<int> parts_of(int device, int devices);
+    Code expect(int peers, int flows_per_peer);
+
+    /// `rail` is that of the device; -1: unknown.
+    Code listen(void* handle, int rail, void** listen_comm);
+    Code connect(void* handle, int rail, void** send_comm);
+    /// Counts a call that the ABI forbids here.
+    Code forbid(const std::string& what);
     Code accept(void* listen_comm, void** recv_comm);
     Code reg_mr(void* comm, void* data, std::size_t bytes, int type, void** mhandle);
     Code dereg_mr(void* comm, void* mhandle);
@@ -105,6 +115,7 @@ class Engine {
     std::mutex mutex_;
     std::map<void*, std::unique_ptr<Comm>> comms_;
     std::set<Request*> requests_;
+    std::vector<std::vector<int>> joined_;  // devices of each joined one
     abi::net_plugin::Logger logger_ = nullptr;
     long violations_ = 0;
     std::uint64_t last_nonce_ = 0;

@@ -44,6 +44,11 @@ void Rules::set(std::string_view text) {
                                       : static_cast<unsigned>(std::atol(seed->second.c_str())));
 }
 
+long Rules::calls(const std::string& call) {
+    const std::lock_guard lock(mutex_);
+    return calls_[call];
+}
+
 long Rules::number(const std::string& key, long otherwise) {
     const std::lock_guard lock(mutex_);
     const auto found = rules_.find(key);

@@ -30,6 +30,8 @@ enum class Act : std::uint8_t { kWork, kFail, kReturnNull };
 ///     no_comm=1       listen succeeds without a communicator
 ///     type=N          device type
 ///     pointers=N      ptrSupport
+///     ports=N         N devices in a row are ports of one card: they have the same guid
+///     rails=BASE      the rail of device i is BASE - i
 ///     align=1         regMr takes memory at multiples of 4 KiB alone
 class Rules {
    public:
@@ -39,6 +41,8 @@ class Rules {
     void set(std::string_view text);
     /// Decides about one call; blocks, crashes or exits here.
     Act decide(const std::string& call, bool may_be_null = false);
+    /// Returns how often a function was called since set().
+    long calls(const std::string& call);
     /// Returns the number of a rule.
     long number(const std::string& key, long otherwise);
 

@@ -3,8 +3,10 @@
 // The exported tables of the strict plug-in. PCCL_TEST_NET_VERSION, where it is defined, is the
 // only version that this library has.
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <type_traits>
 
@@ -54,11 +56,18 @@ Code start(net::Logger logger) {
     });
 }
 
+int device_count() { return static_cast<int>(Rules::of_process().number("devices", 2)); }
+
 Code devices(int* count) {
     return act("devices", [&] {
-        *count = static_cast<int>(Rules::of_process().number("devices", 2));
+        *count = device_count();
         return Code::kSuccess;
     });
+}
+
+int rail_of(int device) {
+    const auto base = static_cast<int>(Rules::of_process().number("rails", -1));
+    return base < 0 ? device : base - device;
 }
 
 template <int kVersion, typename Properties>
@@ -66,11 +75,15 @@ Code get_properties(int device, Properties* properties) {
     return act("getProperties", [&] {
         static constexpr std::array kNames{"strict0", "strict1", "strict2", "strict3"};
         Rules& rules = Rules::of_process();
+        const std::vector<int> parts = Engine::of_process().parts_of(device, device_count());
+        if (parts.empty()) return Engine::of_process().forbid("getProperties of no device");
         *properties = {};
-        properties->name = kNames.at(static_cast<std::size_t>(device) % kNames.size());
-        properties->guid = 0x1000 + static_cast<std::uint64_t>(device);
+        properties->name = parts.size() > 1
+                               ? "joined"
+                               : kNames.at(static_cast<std::size_t>(device) % kNames.size());
+        properties->guid = 0x1000 + static_cast<std::uint64_t>(parts[0] / rules.number("ports", 1));
         properties->ptr_support = static_cast<int>(rules.number("pointers", net::kPointerHost));
-        properties->speed = kMegabits;
+        properties->speed = kMegabits * static_cast<int>(parts.size());
         properties->port = device + 1;
         properties->max_comms = 65536;
         properties->max_recvs = kMostGrouped;
@@ -79,32 +92,46 @@ Code get_properties(int device, Properties* properties) {
             properties->device_version = net::kUnpackVersion;
         }
         if constexpr (kVersion >= 9) {
-            properties->joined.count = 1;
-            properties->joined.devices[0] = device;
+            properties->joined.count = static_cast<int>(parts.size());
+            std::ranges::copy(parts, std::begin(properties->joined.devices));
             properties->max_p2p_bytes = net::kMaxBytes;
             properties->max_coll_bytes = net::kMaxBytes;
         }
         if constexpr (kVersion >= 11) properties->max_multi_request_size = 1;
         if constexpr (kVersion >= 12) {
-            properties->rail = static_cast<std::int16_t>(device);
+            properties->rail = static_cast<std::int16_t>(rail_of(device));
             properties->plane = net::kUndefined;
         }
         return Code::kSuccess;
     });
 }
 
-Code listen(int /*device*/, void* handle, void** listen_comm) {
+bool is_device(int device) {
+    return !Engine::of_process().parts_of(device, device_count()).empty();
+}
+
+Code listen_at(int device, int rail, void* handle, void** listen_comm) {
     return act("listen", [&] {
+        if (!is_device(device)) return Engine::of_process().forbid("listen at no device");
         if (Rules::of_process().number("no_comm", 0) != 0) return Code::kSuccess;
         const auto overrun = static_cast<std::size_t>(Rules::of_process().number("overrun", 0));
         std::memset(handle, 0x5A, net::kHandleBytes + 40 * overrun);
-        return Engine::of_process().listen(handle, listen_comm);
+        return Engine::of_process().listen(handle, rail, listen_comm);
     });
 }
 
-Code connect(int /*device*/, void* handle, void** send_comm) {
-    return act_or_null("connect", send_comm,
-                       [&] { return Engine::of_process().connect(handle, send_comm); });
+Code connect_from(int device, int rail, void* handle, void** send_comm) {
+    return act_or_null("connect", send_comm, [&] {
+        if (!is_device(device)) return Engine::of_process().forbid("connect at no device");
+        return Engine::of_process().connect(handle, rail, send_comm);
+    });
+}
+
+Code listen(int device, void* handle, void** listen_comm) {
+    return listen_at(device, net::kUndefined, handle, listen_comm);
+}
+Code connect(int device, void* handle, void** send_comm) {
+    return connect_from(device, net::kUndefined, handle, send_comm);
 }
 
 Code accept(void* listen_comm, void** recv_comm) {
@@ -165,10 +192,21 @@ Code irecv_v10(void* comm, int n, void** data, std::size_t* sizes, int* tags, vo
     return irecv<kVersion, std::size_t>(comm, n, data, sizes, tags, mhandles, request);
 }
 
+/// All memory is the host's, where nothing is left to flush.
 Code iflush(void* /*comm*/, int /*n*/, void** /*data*/, int* /*sizes*/, void** /*mhandles*/,
             void** request) {
     *request = nullptr;
-    return Code::kSuccess;
+    return Engine::of_process().forbid("iflush is called for memory of the host");
+}
+
+template <typename VirtualDevice>
+Code make_virtual_device(int* joined, VirtualDevice* parts) {
+    return act("makeVDevice", [&] {
+        const int most = static_cast<int>(std::size(parts->devices));
+        if (parts->count < 0 || parts->count > most) return Code::kInvalidArgument;
+        return Engine::of_process().join({parts->devices, parts->devices + parts->count},
+                                         device_count(), joined);
+    });
 }
 
 Code test(void* request, int* done, int* sizes) {
@@ -216,6 +254,8 @@ Net common() {
         table.isend = &isend_v10<kVersion>;
         table.irecv = &irecv_v10<kVersion>;
     }
+    if constexpr (kVersion >= 9)
+        table.make_virtual_device = &make_virtual_device<decltype(Properties::joined)>;
     if constexpr (kVersion < 10) table.init = &start;
     if constexpr (kVersion < 11) table.listen = &listen;
     if constexpr (kVersion == 6) table.connect = &connect;
@@ -247,11 +287,22 @@ Net newest() {
         return start(logger);
     };
     table.listen = [](void* given, int device, void* handle, void** listen_comm) {
-        return given == context() ? listen(device, handle, listen_comm) : Code::kInvalidArgument;
+        const int rail = kVersion >= 12 ? rail_of(device) : net::kUndefined;
+        return given == context() ? listen_at(device, rail, handle, listen_comm)
+                                  : Code::kInvalidArgument;
     };
     table.connect = [](void* given, int device, void* handle, void** send_comm,
                        net::DeviceHandle**) {
-        return given == context() ? connect(device, handle, send_comm) : Code::kInvalidArgument;
+        const int rail = kVersion >= 12 ? rail_of(device) : net::kUndefined;
+        return given == context() ? connect_from(device, rail, handle, send_comm)
+                                  : Code::kInvalidArgument;
+    };
+    table.set_net_attributes = [](void* given, auto* attributes) {
+        if (given != context()) return Code::kInvalidArgument;
+        return act("setNetAttr", [&] {
+            return Engine::of_process().expect(attributes->send.max_concurrent_peers,
+                                               attributes->send.max_flows_per_peer);
+        });
     };
     table.finalize = [](void* given) {
         return given == context() ? Code::kSuccess : Code::kInvalidArgument;
@@ -295,6 +346,10 @@ net::v12::Net ncclNetPlugin_v12 =
 
 /// Replaces the rules of this process (rules.h).
 void pccl_strict_set(const char* rules) { fake::Rules::of_process().set(rules); }
+/// Returns how often a function was called since the rules were set.
+long pccl_strict_calls(const char* call) { return fake::Rules::of_process().calls(call); }
+/// Returns the number of communicators, those that connect among them.
+long pccl_strict_communicators() { return fake::Engine::of_process().communicators(); }
 /// Returns how often the ABI was violated so far.
 long pccl_strict_violations() { return fake::Engine::of_process().violations(); }
 
