@@ -26,7 +26,8 @@ get_property(strict_net_plugins GLOBAL PROPERTY PCCL_STRICT_NET_PLUGINS)
 # Drives any plug-in as NCCL does (tests/netplugin/README.md): build/dev/net_harness FILE.
 set(of_harness ${PROJECT_SOURCE_DIR}/tests/netplugin)
 add_executable(
-  net_harness ${of_harness}/harness.cc ${of_harness}/cases.cc ${of_harness}/meeting.cc ${of_harness}/side.cc
+  net_harness ${of_harness}/harness.cc ${of_harness}/cases.cc ${of_harness}/measure.cc
+              ${of_harness}/meeting.cc ${of_harness}/side.cc
 )
 target_link_libraries(net_harness PRIVATE pccl_sys)
 foreach(version RANGE 6 12)

@@ -44,6 +44,11 @@ class StrictPlugin {
         return reinterpret_cast<long (*)()>(::dlsym(library_, "pccl_strict_communicators"))();
     }
 
+    /// Returns the bytes of messages that a device has sent.
+    [[nodiscard]] long sent(int device) const {
+        return reinterpret_cast<long (*)(int)>(::dlsym(library_, "pccl_strict_sent"))(device);
+    }
+
    private:
     void* library_;
 };

@@ -4,56 +4,18 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstdio>
 #include <deque>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
-#include <string>
 #include <thread>
 
 #include "csrc/base/text/text.h"
+#include "tests/netplugin/buffer.h"
 
 namespace pccl::netplugin {
 namespace {
 
-constexpr int kTag = 0x77;
 constexpr std::byte kUntouched{0x55};
 constexpr std::size_t kRoom = 8;  // of a receive, beyond its send
-
-/// Memory of one message, registered with a communicator.
-class Buffer {
-   public:
-    Buffer(const Side& side, void* comm, std::size_t bytes)
-        : side_(side),
-          comm_(comm),
-          memory_(std::make_unique<PageMemory>(std::max<std::size_t>(bytes, 1))),
-          mhandle_(side.reg(comm, *memory_)) {}
-    ~Buffer() {
-        if (memory_ != nullptr) side_.dereg(comm_, mhandle_);
-    }
-    Buffer(Buffer&&) = default;
-    Buffer& operator=(Buffer&&) = delete;
-    Buffer(const Buffer&) = delete;
-    Buffer& operator=(const Buffer&) = delete;
-
-    [[nodiscard]] const PageMemory& memory() const { return *memory_; }
-    [[nodiscard]] void* isend(std::size_t bytes) const {
-        return side_.isend(comm_, {memory_->data(), bytes}, kTag, mhandle_);
-    }
-    [[nodiscard]] void* irecv(std::size_t bytes) const {
-        const std::array recv{
-            GroupedRecv{.data = memory_->data(), .bytes = bytes, .tag = kTag, .mhandle = mhandle_}};
-        return side_.irecv(comm_, recv);
-    }
-
-   private:
-    const Side& side_;
-    void* comm_;
-    std::unique_ptr<PageMemory> memory_;
-    void* mhandle_;
-};
 
 /// Moves one message; the receiver has room for `room` bytes.
 void move(Side& side, void* comm, const PageMemory& memory, void* mhandle, std::size_t bytes,
@@ -274,126 +236,6 @@ void exchange(Side& side, const Exchange& wanted) {
     exchange_some(side, comms, 4096, most, 0);
     side.meet();
     side.close_both(comms);
-}
-
-void measure_latency(Side& side, const Measurement& wanted) {
-    side.begin("latency");
-    using Clock = std::chrono::steady_clock;
-    const Comms comms = side.connect_both();
-    for (const std::size_t bytes : wanted.sizes) {
-        const std::size_t rounds =
-            std::clamp<std::size_t>(wanted.bytes / std::max<std::size_t>(bytes, 1), 20, 20000);
-        const Buffer out(side, comms.send, bytes);
-        const Buffer in(side, comms.recv, bytes);
-        const auto play = [&](std::size_t count) {
-            for (std::size_t i = 0; i < count; ++i) {
-                if (side.is_sender()) static_cast<void>(side.wait(out.isend(bytes), 1));
-                static_cast<void>(side.wait(in.irecv(bytes), 1));
-                if (!side.is_sender()) static_cast<void>(side.wait(out.isend(bytes), 1));
-            }
-        };
-        play(rounds / 10 + 5);
-        const auto begin = Clock::now();
-        play(rounds);
-        const std::chrono::duration<double, std::micro> taken = Clock::now() - begin;
-        if (side.is_sender())
-            std::printf("latency %zu %.2f us\n", bytes,
-                        taken.count() / 2 / static_cast<double>(rounds));
-    }
-    side.close_both(comms);
-}
-
-namespace {
-
-/// Sends `count` messages, and awaits a byte from the receiver at the end.
-void stream(const Side& side, const Comms& comms, std::size_t bytes, std::size_t count,
-            std::size_t window) {
-    const Buffer data(side, side.is_sender() ? comms.send : comms.recv, bytes);
-    const Buffer end(side, side.is_sender() ? comms.recv : comms.send, 1);
-    std::deque<void*> requests;
-    for (std::size_t i = 0; i < count; ++i) {
-        if (requests.size() == window) {
-            static_cast<void>(side.wait(requests.front(), 1));
-            requests.pop_front();
-        }
-        requests.push_back(side.is_sender() ? data.isend(bytes) : data.irecv(bytes));
-    }
-    for (void* const request : requests) static_cast<void>(side.wait(request, 1));
-    static_cast<void>(side.wait(side.is_sender() ? end.irecv(1) : end.isend(1), 1));
-}
-
-}  // namespace
-
-void measure_throughput(Side& side, const Measurement& wanted) {
-    side.begin("throughput");
-    using Clock = std::chrono::steady_clock;
-    const Comms comms = side.connect_both();
-    for (const std::size_t bytes : wanted.sizes) {
-        const std::size_t count =
-            std::clamp<std::size_t>(wanted.bytes / std::max<std::size_t>(bytes, 1), 1, 200000);
-        stream(side, comms, bytes, std::min<std::size_t>(count, 8), wanted.window);
-        const auto begin = Clock::now();
-        stream(side, comms, bytes, count, wanted.window);
-        const std::chrono::duration<double> taken = Clock::now() - begin;
-        if (!side.is_sender())
-            std::printf("throughput %zu %.1f MB/s\n", bytes,
-                        static_cast<double>(bytes * count) / taken.count() / 1e6);
-    }
-    side.close_both(comms);
-}
-
-namespace {
-
-struct Resources {
-    long descriptors = 0;
-    long threads = 0;
-    long resident_kib = 0;
-
-    static Resources now() {
-        Resources found;
-        const auto entries = [](const char* folder) {
-            return static_cast<long>(std::distance(std::filesystem::directory_iterator(folder),
-                                                   std::filesystem::directory_iterator()));
-        };
-        found.descriptors = entries("/proc/self/fd");
-        found.threads = entries("/proc/self/task");
-        std::ifstream status("/proc/self/status");
-        for (std::string line; std::getline(status, line);)
-            if (line.starts_with("VmRSS:")) found.resident_kib = std::stol(line.substr(6));
-        return found;
-    }
-};
-
-}  // namespace
-
-void count_resources(Side& side, std::size_t peers) {
-    side.begin("resources");
-    constexpr std::size_t kBytes = 65536;
-    const Comms first = side.connect_both();
-    exchange_some(side, first, kBytes, 1, 0);  // it costs what is there once
-    const Resources before = Resources::now();
-    std::vector<Comms> all;
-    for (std::size_t i = 0; i < peers; ++i) {
-        all.push_back(side.connect_both());
-        exchange_some(side, all.back(), kBytes, 1, 0);
-    }
-    const Resources now = Resources::now();
-    side.meet();
-    side.note(concat(side.role_name(), ": ", peers, " peers, ", 2 * peers,
-                     " communicators: ", now.descriptors - before.descriptors, " descriptors, ",
-                     now.threads - before.threads, " threads, ",
-                     now.resident_kib - before.resident_kib, " KiB of memory"));
-    const auto of_sockets = [&](std::size_t per_thread, std::size_t threads) {
-        return concat(2 * peers * (1 + per_thread * threads), " descriptors, up to ",
-                      2 * peers * threads, " threads with ", per_thread, " x ", threads);
-    };
-    if (side.is_sender())
-        side.note(
-            concat("NCCL's socket transport: 1 + NCCL_NSOCKS_PERTHREAD x "
-                   "NCCL_SOCKET_NTHREADS descriptors for each communicator: ",
-                   of_sockets(1, 1), "; ", of_sockets(8, 2)));
-    all.push_back(first);
-    for (const Comms& each : all) side.close_both(each);
 }
 
 }  // namespace pccl::netplugin

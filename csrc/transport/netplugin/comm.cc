@@ -22,9 +22,9 @@ Comm::~Comm() {
     log_failure((caller_.plugin->*closer_)(*caller_.slot, comm_));
 }
 
-Status Comm::attach(Mapping memory) {
-    memory_ = std::move(memory);
-    PCCL_ASSIGN_OR_RETURN(mhandle_, caller_.plugin->reg_mr(*caller_.slot, comm_, memory_.memory()));
+Status Comm::attach(std::shared_ptr<Mapping> mapping) {
+    memory_ = std::move(mapping);
+    PCCL_ASSIGN_OR_RETURN(mhandle_, caller_.plugin->reg_mr(*caller_.slot, comm_, memory()));
     is_registered_ = true;
     return Status::ok();
 }

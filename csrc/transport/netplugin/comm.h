@@ -53,9 +53,10 @@ class Comm {
     ~Comm();
 
     [[nodiscard]] bool is_open() const { return comm_ != nullptr; }
-    /// Takes memory and registers all of it, once.
-    Status attach(Mapping memory);
-    [[nodiscard]] std::span<std::byte> memory() const { return memory_.memory(); }
+    /// Registers all of `mapping`, once. Communicators may share it.
+    Status attach(std::shared_ptr<Mapping> mapping);
+    [[nodiscard]] std::span<std::byte> memory() const { return memory_->memory(); }
+    [[nodiscard]] const std::shared_ptr<Mapping>& mapping() const { return memory_; }
 
     [[nodiscard]] Result<void*> isend(std::span<std::byte> bytes) const;
     [[nodiscard]] Result<void*> irecv(std::span<std::byte> into) const;
@@ -69,7 +70,7 @@ class Comm {
     Caller caller_;
     void* comm_ = nullptr;
     Closer closer_ = nullptr;
-    Mapping memory_;
+    std::shared_ptr<Mapping> memory_;
     void* mhandle_ = nullptr;
     bool is_registered_ = false;
 };

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -37,22 +38,22 @@ Status send_message(int socket, const Result<LinkOffer>& offer) {
                          Deadline::after(std::chrono::seconds(1)));
 }
 
-std::vector<std::unique_ptr<SendChannel>> send_channels(std::vector<Comm> comms,
-                                                        std::size_t longest, int max_requests) {
-    std::vector<std::unique_ptr<SendChannel>> channels;
-    channels.reserve(comms.size());
-    for (Comm& comm : comms)
-        channels.push_back(std::make_unique<SendChannel>(std::move(comm), longest, max_requests));
+/// Makes a channel of the communicators of each; `more` are further arguments.
+template <typename Channel, typename... More>
+std::vector<std::unique_ptr<Channel>> channels_of(Setup& setup, const More&... more) {
+    std::vector<std::unique_ptr<Channel>> channels;
+    std::vector<Comm> comms = setup.take();
+    for (auto first = comms.begin(); first != comms.end();) {
+        const auto end = first + static_cast<std::ptrdiff_t>(setup.lanes());
+        channels.push_back(std::make_unique<Channel>(
+            std::vector<Comm>(std::move_iterator(first), std::move_iterator(end)), more...));
+        first = end;
+    }
     return channels;
 }
 
-std::vector<std::unique_ptr<RecvChannel>> recv_channels(std::vector<Comm> comms,
-                                                        std::size_t longest) {
-    std::vector<std::unique_ptr<RecvChannel>> channels;
-    channels.reserve(comms.size());
-    for (Comm& comm : comms)
-        channels.push_back(std::make_unique<RecvChannel>(std::move(comm), longest));
-    return channels;
+std::string names_of(const std::vector<const sys::net_plugin::DeviceProperties*>& devices) {
+    return some_of(devices, kMostLanes, [](const auto* device) { return device->name; });
 }
 
 }  // namespace
@@ -106,34 +107,46 @@ Status NetTransport::reaches(const PeerAddress& peer) const {
     return Status::ok();
 }
 
-const NetTransport::Device& NetTransport::device_for(const LinkRequest& request) const {
+NetTransport::Devices NetTransport::devices_for(const LinkRequest& request,
+                                                std::size_t most) const {
     const auto channel = static_cast<std::size_t>(request.channel);
     const auto source = static_cast<std::size_t>(request.source);
-    return plugin_.devices()[(channel + source + 1) % plugin_.devices().size()];
+    const std::vector<Device>& all = plugin_.devices();
+    Devices chosen;
+    for (std::size_t i = 0; i < std::min({all.size(), most, kMostLanes}); ++i)
+        chosen.push_back(&all[(channel + source + 1 + i) % all.size()]);
+    return chosen;
 }
 
-const NetTransport::Device& NetTransport::device_for(const LinkRequest& request, int rail) const {
-    const Device& usual = device_for(request);
-    if (rail < 0 || usual.rail == rail) return usual;
-    const auto same = std::ranges::find(plugin_.devices(), rail, &Device::rail);
-    return same == plugin_.devices().end() ? usual : *same;
+NetTransport::Devices NetTransport::devices_for(const LinkRequest& request,
+                                                const std::vector<LaneOffer>& lanes) const {
+    Devices chosen = devices_for(request, lanes.size());
+    if (chosen.size() < lanes.size()) chosen.resize(lanes.size(), chosen.front());
+    for (std::size_t i = 0; i < lanes.size(); ++i) {
+        const int rail = lanes[i].rail;
+        if (rail < 0 || chosen[i]->rail == rail) continue;
+        const auto same = std::ranges::find(plugin_.devices(), rail, &Device::rail);
+        if (same != plugin_.devices().end()) chosen[i] = &*same;
+    }
+    return chosen;
 }
 
-CommSizes NetTransport::sizes_for(const LinkRequest& request, const Device& device) const {
+CommSizes NetTransport::sizes_for(const LinkRequest& request, const Devices& devices) const {
     constexpr std::size_t kBudget = 32 * kMiB;  // of one channel, of all peers
     constexpr std::size_t kLeast = 512 * kKiB;  // schedules rely on 257 KiB under way
     constexpr std::size_t kMessages = 4;
     const auto peers = static_cast<std::size_t>(std::max(request.group_size - 1, 1));
     const std::size_t ring = std::clamp<std::size_t>(std::bit_floor(kBudget / peers), kLeast, kMiB);
-    const std::size_t most = device.max_bytes - sizeof(MessageHeader);
+    const auto* const least =
+        *std::ranges::min_element(devices, {}, [](const Device* each) { return each->max_bytes; });
+    const std::size_t most = least->max_bytes - sizeof(MessageHeader);
     return {.message_bytes = std::min(ring / kMessages, most), .memory_bytes = ring};
 }
 
-SetupPlace NetTransport::place_for(const LinkRequest& request, Rank peer,
-                                   const Device& device) const {
+SetupPlace NetTransport::place_for(const LinkRequest& request, Rank peer, Devices devices) const {
     return {.caller = {.plugin = &plugin_,
                        .slot = plugin_.slot(concat("a link with ", peer_name(peer)))},
-            .device = device.number,
+            .devices = std::move(devices),
             .peers = std::max(request.group_size - 1, 1)};
 }
 
@@ -205,12 +218,13 @@ class NetTransport::NetPendingConnect final : public PendingConnect {
         return fault.with_peer(request_.destination);
     }
     void start(const LinkOffer& offer) {
-        device_ = &transport_.device_for(request_, offer.rail);
-        const CommSizes sizes = transport_.sizes_for(request_, *device_);
+        const Devices devices = transport_.devices_for(request_, offer.lanes);
+        names_ = names_of(devices);
+        const CommSizes sizes = transport_.sizes_for(request_, devices);
         longest_ = std::min<std::size_t>(sizes.message_bytes, offer.message_bytes);
         setup_ = std::shared_ptr<ConnectSetup>(
             new ConnectSetup(
-                transport_.place_for(request_, request_.destination, *device_),
+                transport_.place_for(request_, request_.destination, devices),
                 [waiter = transport_.waiter_] { waiter->wake(); }, offer, sizes.memory_bytes),
             LeaveToParent());
         transport_.progress_->add(setup_);
@@ -222,10 +236,11 @@ class NetTransport::NetPendingConnect final : public PendingConnect {
             LinkParts parts,
             transport_.make_parts(close_context(), setup_->caller(), std::move(socket)));
         log(LogLevel::kInfo, "link to ", parts.peer_name, " over net plug-in ",
-            transport_.plugin_.name(), ", device ", device_->name);
+            transport_.plugin_.name(), ", device ", names_);
         std::shared_ptr<SendCore> core(
-            new SendCore(std::move(parts), send_channels(setup_->take(), longest_,
-                                                         transport_.plugin_.max_requests())),
+            new SendCore(
+                std::move(parts),
+                channels_of<SendChannel>(*setup_, longest_, transport_.plugin_.max_requests())),
             LeaveToParent());
         return std::unique_ptr<SendLink>(std::make_unique<NetSendLink>(
             std::move(core), transport_.progress_, transport_.options_.peer_timeout));
@@ -236,8 +251,8 @@ class NetTransport::NetPendingConnect final : public PendingConnect {
     const std::unique_ptr<RoutedHandshake> handshake_;
     std::optional<WatchedSocket> socket_;  // set once the peer has accepted
     LinkOfferReader reader_;
-    CloseReasonReceiver closing_;     // once the offer has come
-    const Device* device_ = nullptr;  // once the offer has come
+    CloseReasonReceiver closing_;  // once the offer has come
+    std::string names_;            // of the devices, once the offer has come
     std::size_t longest_ = 0;
     std::shared_ptr<ConnectSetup> setup_;  // set once the receiver has made its offer
 };
@@ -246,17 +261,20 @@ Result<std::unique_ptr<PendingConnect>> NetTransport::connect(const PeerAddress&
                                                               const LinkRequest& request,
                                                               const Secret& secret) {
     PCCL_ASSIGN_OR_RETURN(PeerRoutes routes, routes_to(peer));
-    PCCL_ASSIGN_OR_RETURN(auto handshake,
-                          RoutedHandshake::start(
-                              {.host = peer.control.host,
-                               .routes = std::move(routes),
-                               .request = request,
-                               .secret = secret,
-                               .stream = options_.stream,
-                               .introductions = {{.request = request,
-                                                  .service = Service::kLink,
-                                                  .transport = static_cast<std::uint8_t>(kind())}}},
-                              here_.proven, *waiter_));
+    const LinkPurpose own{
+        .lanes = static_cast<std::uint8_t>(std::min(plugin_.devices().size(), kMostLanes))};
+    PCCL_ASSIGN_OR_RETURN(
+        auto handshake,
+        RoutedHandshake::start({.host = peer.control.host,
+                                .routes = std::move(routes),
+                                .request = request,
+                                .secret = secret,
+                                .stream = options_.stream,
+                                .introductions = {{.request = request,
+                                                   .service = Service::kLink,
+                                                   .transport = static_cast<std::uint8_t>(kind()),
+                                                   .purpose = purpose_of(own)}}},
+                               here_.proven, *waiter_));
     return std::unique_ptr<PendingConnect>(
         std::make_unique<NetPendingConnect>(*this, request, std::move(handshake)));
 }
@@ -283,12 +301,12 @@ Status NetTransport::begin(Expected& expected, LinkReceiver& receiver) const {
     };
     expected.closing.emplace(CloseContext{
         .self = request.destination, .leaver = request.source, .ranks = request.group_size});
-    const Device& device = device_for(request);
-    CommSizes sizes = sizes_for(request, device);
+    const auto purpose = value_in<LinkPurpose>(expected.from.introduction.purpose);
+    const Devices devices = devices_for(request, std::max<std::size_t>(purpose.lanes, 1));
+    CommSizes sizes = sizes_for(request, devices);
     sizes.memory_bytes = RecvChannel::bytes_for(sizes.message_bytes);
     expected.setup = std::shared_ptr<AcceptSetup>(
-        new AcceptSetup(place_for(request, request.source, device), ring, sizes, device.rail),
-        LeaveToParent());
+        new AcceptSetup(place_for(request, request.source, devices), ring, sizes), LeaveToParent());
     progress_->add(expected.setup);
     return Status::ok();
 }
@@ -351,8 +369,7 @@ Status NetTransport::hand_over(Expected& expected, LinkReceiver& receiver) const
                                                       std::move(expected.from.socket)));
     std::shared_ptr<RecvCore> core(
         new RecvCore(std::move(parts),
-                     recv_channels(expected.setup->take(),
-                                   sizes_for(request, device_for(request)).message_bytes)),
+                     channels_of<RecvChannel>(*expected.setup, expected.setup->message_bytes())),
         LeaveToParent());
     receiver.accepted(request, std::make_unique<NetRecvLink>(std::move(core), progress_));
     return Status::ok();

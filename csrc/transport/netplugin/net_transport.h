@@ -82,13 +82,15 @@ class PCCL_API NetTransport final : public Transport {
     [[nodiscard]] std::string plugin_address() const;
     [[nodiscard]] Result<PeerRoutes> routes_to(const PeerAddress& peer) const;
     using Device = sys::net_plugin::DeviceProperties;
-    /// Returns the receiver's device of a link: links of a rank go over its devices in turn.
-    [[nodiscard]] const Device& device_for(const LinkRequest& request) const;
-    /// Returns the sender's: one of the receiver's rail, or of the same place in the list.
-    [[nodiscard]] const Device& device_for(const LinkRequest& request, int rail) const;
-    [[nodiscard]] CommSizes sizes_for(const LinkRequest& request, const Device& device) const;
+    using Devices = std::vector<const Device*>;
+    /// Returns the receiver's devices of a link, at most `most`: links begin with others in turn.
+    [[nodiscard]] Devices devices_for(const LinkRequest& request, std::size_t most) const;
+    /// Returns the sender's: each of the receiver's rail, or of the same place in the list.
+    [[nodiscard]] Devices devices_for(const LinkRequest& request,
+                                      const std::vector<LaneOffer>& lanes) const;
+    [[nodiscard]] CommSizes sizes_for(const LinkRequest& request, const Devices& devices) const;
     [[nodiscard]] SetupPlace place_for(const LinkRequest& request, Rank peer,
-                                       const Device& device) const;
+                                       Devices devices) const;
     Result<LinkParts> make_parts(const CloseContext& close_context, Caller caller,
                                  UniqueFd socket) const;
     Status begin(Expected& expected, LinkReceiver& receiver) const;

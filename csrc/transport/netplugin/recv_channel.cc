@@ -15,69 +15,97 @@ constexpr int kNoSize = -1;
 
 }  // namespace
 
-RecvChannel::RecvChannel(Comm comm, std::size_t longest)
-    : comm_(std::move(comm)), longest_(longest) {}
+RecvChannel::RecvChannel(std::vector<Comm> comms, std::size_t longest) : longest_(longest) {
+    for (Comm& comm : comms) lanes_.emplace_back(std::move(comm));
+}
 
 std::size_t RecvChannel::bytes_for(std::size_t longest) {
     return kSlots * (longest + kHeaderBytes);
 }
 
-std::byte* RecvChannel::slot(std::uint64_t message) const {
-    return comm_.memory().data() + (message % kSlots) * (longest_ + kHeaderBytes);
+std::byte* RecvChannel::slot(const Lane& lane, std::uint64_t message) const {
+    return lane.comm.memory().data() + (message % kSlots) * (longest_ + kHeaderBytes);
 }
 
 Result<bool> RecvChannel::advance() {
-    const std::uint64_t before = tested_;
-    while (!has_ended_ && tested_ < posted_) {
-        int bytes = kNoSize;
-        PCCL_ASSIGN_OR_RETURN(const bool is_done, comm_.test(requests_[tested_ % kSlots], bytes));
-        if (!is_done) break;
-        PCCL_TRY(take(tested_++, bytes));
+    bool has_any = false;
+    for (Lane& lane : lanes_) {
+        PCCL_ASSIGN_OR_RETURN(const bool has_arrived, advance(lane));
+        has_any = has_any || has_arrived;
     }
-    while (!has_ended_ && posted_ - freed_.load(std::memory_order_acquire) < kSlots) {
-        PCCL_ASSIGN_OR_RETURN(void* const request,
-                              comm_.irecv({slot(posted_), longest_ + kHeaderBytes}));
-        if (request == nullptr) break;
-        requests_[posted_++ % kSlots] = request;
-    }
-    return tested_ > before;
+    return has_any;
 }
 
-Status RecvChannel::take(std::uint64_t message, int bytes) {
+Result<bool> RecvChannel::advance(Lane& lane) {
+    const std::uint64_t before = lane.tested;
+    while (!lane.has_ended && lane.tested < lane.posted) {
+        int bytes = kNoSize;
+        PCCL_ASSIGN_OR_RETURN(const bool is_done,
+                              lane.comm.test(lane.requests[lane.tested % kSlots], bytes));
+        if (!is_done) break;
+        PCCL_TRY(take(lane, lane.tested++, bytes));
+    }
+    while (!lane.has_ended && lane.posted - lane.freed.load(std::memory_order_acquire) < kSlots) {
+        PCCL_ASSIGN_OR_RETURN(void* const request,
+                              lane.comm.irecv({slot(lane, lane.posted), longest_ + kHeaderBytes}));
+        if (request == nullptr) break;
+        lane.requests[lane.posted++ % kSlots] = request;
+    }
+    return lane.tested > before;
+}
+
+Status RecvChannel::take(Lane& lane, std::uint64_t message, int bytes) {
     MessageHeader header;
-    std::memcpy(&header, slot(message), sizeof header);
-    const Plugin& plugin = *comm_.caller().plugin;
-    if (header.magic != MessageHeader::kMagic || header.sequence != message ||
-        header.bytes > longest_)
+    std::memcpy(&header, slot(lane, message), sizeof header);
+    const Plugin& plugin = *lane.comm.caller().plugin;
+    const bool is_next = header.sequence == lane.least;
+    const bool is_in_order = lanes_.size() == 1 ? is_next : header.sequence >= lane.least;
+    if (header.magic != MessageHeader::kMagic || !is_in_order || header.bytes > longest_)
         return Status::unavailable(
             plugin.line("test ends a receive, but its bytes are not those of the next message"));
     if (bytes != kNoSize && static_cast<std::size_t>(bytes) != kHeaderBytes + header.bytes)
         return Status::unavailable(plugin.line(concat(
             "test returns ", bytes, " bytes for a message of ", kHeaderBytes + header.bytes)));
+    lane.least = header.sequence + 1;
     if (header.bytes == 0) {
-        has_ended_.store(true, std::memory_order_release);
+        lane.has_ended = true;
+        ended_.fetch_add(1, std::memory_order_release);
         return Status::ok();
     }
-    lengths_[message % kSlots] = header.bytes;
-    arrived_.store(message + 1, std::memory_order_release);
+    lane.lengths[message % kSlots] = header.bytes;
+    lane.sequences[message % kSlots] = header.sequence;
+    lane.arrived.store(message + 1, std::memory_order_release);
     return Status::ok();
 }
 
+const RecvChannel::Lane* RecvChannel::lane_of(std::uint64_t sequence) const {
+    for (const Lane& lane : lanes_) {
+        const std::uint64_t arrived = lane.arrived.load(std::memory_order_acquire);
+        for (std::uint64_t i = lane.taken; i < arrived; ++i)
+            if (lane.sequences[i % kSlots] == sequence) return &lane;
+    }
+    return nullptr;
+}
+
 Bytes RecvChannel::front() const {
-    return Bytes(slot(taken_) + kHeaderBytes, lengths_[taken_ % kSlots]).subspan(offset_);
+    const Lane& lane = *lane_of(next_);
+    return Bytes(slot(lane, lane.taken) + kHeaderBytes, lane.lengths[lane.taken % kSlots])
+        .subspan(offset_);
 }
 
 void RecvChannel::consume_front(std::size_t count) {
+    auto& lane = const_cast<Lane&>(*lane_of(next_));
     offset_ += count;
-    if (offset_ < lengths_[taken_ % kSlots]) return;
+    if (offset_ < lane.lengths[lane.taken % kSlots]) return;
     offset_ = 0;
-    freed_.store(++taken_, std::memory_order_release);
+    ++next_;
+    lane.freed.store(++lane.taken, std::memory_order_release);
 }
 
 void RecvChannel::join() {
     joined_.erase(joined_.begin(), joined_.begin() + static_cast<std::ptrdiff_t>(joined_begin_));
     joined_begin_ = 0;
-    while (joined_.size() < kJoined && taken_ < arrived_.load(std::memory_order_acquire)) {
+    while (joined_.size() < kJoined && lane_of(next_) != nullptr) {
         const Bytes more = front().first(std::min(front().size(), kJoined - joined_.size()));
         joined_.insert(joined_.end(), more.begin(), more.end());
         consume_front(more.size());
@@ -88,8 +116,7 @@ Bytes RecvChannel::peek() {
     if (is_empty()) return {};
     const bool is_joined = joined_begin_ < joined_.size();
     const std::size_t here = is_joined ? joined_.size() - joined_begin_ : front().size();
-    const std::uint64_t next = taken_ + (is_joined ? 0 : 1);
-    const bool has_more = next < arrived_.load(std::memory_order_acquire);
+    const bool has_more = lane_of(next_ + (is_joined ? 0 : 1)) != nullptr;
     if (is_shown_ && here < kJoined && has_more) join();
     is_shown_ = true;
     if (joined_begin_ < joined_.size()) return Bytes(joined_).subspan(joined_begin_);
@@ -99,11 +126,11 @@ Bytes RecvChannel::peek() {
 bool RecvChannel::consume(std::size_t count) {
     if (count == 0) return false;
     is_shown_ = false;
-    const std::uint64_t before = taken_;
+    const std::uint64_t before = next_;
     const std::size_t from_joined = std::min(count, joined_.size() - joined_begin_);
     joined_begin_ += from_joined;
     if (count > from_joined) consume_front(count - from_joined);
-    return taken_ > before;
+    return next_ > before;
 }
 
 }  // namespace pccl::transport::netplugin

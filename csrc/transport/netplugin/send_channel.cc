@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "csrc/base/ids.h"
 #include "csrc/transport/netplugin/wire.h"
@@ -20,14 +21,16 @@ std::uint64_t aligned(std::uint64_t position) {
 
 }  // namespace
 
-SendChannel::SendChannel(Comm comm, std::size_t longest, int max_requests)
-    : comm_(std::move(comm)),
-      longest_(longest),
-      most_posted_(static_cast<std::size_t>(std::min(max_requests, kMostRequests))) {}
+SendChannel::SendChannel(std::vector<Comm> comms, std::size_t longest, int max_requests)
+    : longest_(longest),
+      most_posted_(static_cast<std::size_t>(std::min(max_requests, kMostRequests))) {
+    lanes_.reserve(comms.size());
+    for (Comm& comm : comms) lanes_.push_back({.comm = std::move(comm)});
+}
 
 std::size_t SendChannel::capacity() const {
     // Each message takes a header and less than another for its alignment; the wrap takes the rest.
-    const std::size_t messages = most_posted_ + ring_bytes() / longest_ + 4;
+    const std::size_t messages = lanes_.size() * most_posted_ + ring_bytes() / longest_ + 4;
     return ring_bytes() - 2 * kHeaderBytes * messages - kCacheLine;
 }
 
@@ -94,70 +97,107 @@ bool SendChannel::is_flushed() const {
 
 bool SendChannel::is_idle() const {
     const std::lock_guard lock(mutex_);
-    return posted_.empty() && is_flushed_now() && !is_finishing_;
+    return posted_.empty() && is_flushed_now() && ends_left_ == 0;
 }
 
 void SendChannel::finish() {
     const std::lock_guard lock(mutex_);
     if (open_) close_message();
-    is_finishing_ = true;
+    ends_left_ = lanes_.size();
 }
 
-void SendChannel::queue_end() {
-    // The header of the empty message needs room that completions may have to make first.
-    if (!is_finishing_ || !open_message()) return;
-    close_message();
-    is_finishing_ = false;
+void SendChannel::queue_ends() {
+    // The header of an empty message needs room that completions may have to make first.
+    while (ends_left_ > 0 && open_message()) {
+        open_->lane = --ends_left_;
+        close_message();
+    }
 }
 
-std::optional<SendChannel::Message> SendChannel::oldest_posted() const {
+std::size_t SendChannel::in_flight() const {
+    std::size_t count = 0;
+    for (const Lane& lane : lanes_) count += lane.posted;
+    return count;
+}
+
+std::optional<void*> SendChannel::oldest_request(std::size_t lane) const {
     const std::lock_guard lock(mutex_);
-    return posted_.empty() ? std::nullopt : std::optional(posted_.front());
+    for (const Message& message : posted_)
+        if (message.lane == lane && !message.is_done) return message.request;
+    return std::nullopt;
 }
 
-void SendChannel::retire_oldest() {
+void SendChannel::mark_done(std::size_t lane) {
     const std::lock_guard lock(mutex_);
-    head_ = posted_.front().begin + kHeaderBytes + posted_.front().bytes;
-    posted_.pop_front();
+    const auto done = std::ranges::find_if(
+        posted_, [&](const Message& each) { return each.lane == lane && !each.is_done; });
+    done->is_done = true;
+    --lanes_[lane].posted;
+    lanes_[lane].bytes -= done->bytes;
+    while (!posted_.empty() && posted_.front().is_done) {
+        head_ = posted_.front().begin + kHeaderBytes + posted_.front().bytes;
+        posted_.pop_front();
+    }
 }
 
 Status SendChannel::take_completions(bool& has_completed) {
-    while (const auto first = oldest_posted()) {
-        int bytes = 0;
-        PCCL_ASSIGN_OR_RETURN(const bool is_done, comm_.test(first->request, bytes));
-        if (!is_done) break;
-        retire_oldest();
-        has_completed = true;
+    for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+        while (const auto request = oldest_request(lane)) {
+            int bytes = 0;
+            PCCL_ASSIGN_OR_RETURN(const bool is_done, lanes_[lane].comm.test(*request, bytes));
+            if (!is_done) break;
+            mark_done(lane);
+            has_completed = true;
+        }
     }
     return Status::ok();
 }
 
 bool SendChannel::may_close() const {
-    return open_ && flushes_ && queue_.empty() && posted_.size() < kMostShort;
+    return open_ && flushes_ && queue_.empty() && in_flight() < kMostShort * lanes_.size();
 }
 
 std::optional<SendChannel::Message> SendChannel::next_to_post() {
     const std::lock_guard lock(mutex_);
-    queue_end();
+    queue_ends();
     if (may_close()) close_message();
     if (!open_ && queue_.empty()) flushes_ = false;
-    if (queue_.empty() || posted_.size() >= most_posted_) return std::nullopt;
-    return queue_.front();
+    return queue_.empty() ? std::nullopt : std::optional(queue_.front());
 }
 
-void SendChannel::mark_posted(void* request) {
+std::vector<std::size_t> SendChannel::lanes_for(const Message& message) const {
     const std::lock_guard lock(mutex_);
-    queue_.front().request = request;
-    posted_.push_back(queue_.front());
+    std::vector<std::size_t> fitting;
+    for (std::size_t lane = 0; lane < lanes_.size(); ++lane)
+        if (lanes_[lane].posted < most_posted_ && message.lane.value_or(lane) == lane)
+            fitting.push_back(lane);
+    std::ranges::stable_sort(fitting, {}, [this](std::size_t lane) { return lanes_[lane].bytes; });
+    return fitting;
+}
+
+Result<bool> SendChannel::post(const Message& message, std::size_t lane) {
+    PCCL_ASSIGN_OR_RETURN(
+        void* const request,
+        lanes_[lane].comm.isend({at(message.begin), kHeaderBytes + message.bytes}));
+    if (request == nullptr) return false;
+    const std::lock_guard lock(mutex_);
+    Message& posted = posted_.emplace_back(queue_.front());
+    posted.request = request;
+    posted.lane = lane;
+    ++lanes_[lane].posted;
+    lanes_[lane].bytes += posted.bytes;
     queue_.pop_front();
+    return true;
 }
 
 Status SendChannel::post_queued() {
     while (const auto next = next_to_post()) {
-        PCCL_ASSIGN_OR_RETURN(void* const request,
-                              comm_.isend({at(next->begin), kHeaderBytes + next->bytes}));
-        if (request == nullptr) break;
-        mark_posted(request);
+        bool is_posted = false;
+        for (const std::size_t lane : lanes_for(*next)) {
+            PCCL_ASSIGN_OR_RETURN(is_posted, post(*next, lane));
+            if (is_posted) break;
+        }
+        if (!is_posted) break;
     }
     return Status::ok();
 }

@@ -7,7 +7,8 @@
 //
 // A message is a header and bytes that adjoin in the ring. While few messages are in flight, each
 // leaves at once; otherwise bytes collect in the open message, so that short pieces do not use up
-// the plug-in's requests.
+// the plug-in's requests. Of several devices, each message goes over the one with the fewest bytes
+// in flight.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +17,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include <pccl/status.h>
 #include "csrc/transport/link.h"
@@ -25,8 +27,9 @@ namespace pccl::transport::netplugin {
 
 class SendChannel {
    public:
-    /// `comm` has its memory attached; messages have at most `longest` bytes.
-    SendChannel(Comm comm, std::size_t longest, int max_requests);
+    /// `comms`, one for each lane, share the memory that is attached to them; messages have at most
+    /// `longest` bytes.
+    SendChannel(std::vector<Comm> comms, std::size_t longest, int max_requests);
 
     /// Returns the bytes that put() takes while nothing completes.
     [[nodiscard]] std::size_t capacity() const;
@@ -49,6 +52,13 @@ class SendChannel {
         std::uint64_t begin = 0;  // of the header
         std::size_t bytes = 0;    // without the header
         void* request = nullptr;
+        std::optional<std::size_t> lane{};  // of an end: only there
+        bool is_done = false;
+    };
+    struct Lane {
+        Comm comm;
+        std::size_t posted = 0;  // messages in flight; these two are guarded by mutex_
+        std::size_t bytes = 0;   // of them
     };
     // The following functions run under mutex_.
 
@@ -56,7 +66,7 @@ class SendChannel {
     std::size_t make_room();
     bool open_message();
     void close_message();
-    void queue_end();
+    void queue_ends();
     [[nodiscard]] bool may_close() const;
     [[nodiscard]] bool is_flushed_now() const { return queue_.empty() && !(flushes_ && open_); }
 
@@ -64,19 +74,24 @@ class SendChannel {
 
     Status take_completions(bool& has_completed);
     Status post_queued();
-    /// Returns the oldest message in flight.
-    [[nodiscard]] std::optional<Message> oldest_posted() const;
-    void retire_oldest();
+    /// Returns the request of the oldest message in flight on a lane.
+    [[nodiscard]] std::optional<void*> oldest_request(std::size_t lane) const;
+    void mark_done(std::size_t lane);
     /// Returns the message to post next, if any may be.
     [[nodiscard]] std::optional<Message> next_to_post();
-    void mark_posted(void* request);
+    /// Posts a message to a lane; returns whether the plug-in took it.
+    Result<bool> post(const Message& message, std::size_t lane);
+    /// Returns the lanes that may take a message, the least loaded first.
+    [[nodiscard]] std::vector<std::size_t> lanes_for(const Message& message) const;
+    [[nodiscard]] std::size_t in_flight() const;
 
-    [[nodiscard]] std::size_t ring_bytes() const { return comm_.memory().size(); }
+    [[nodiscard]] std::span<std::byte> ring() const { return lanes_.front().comm.memory(); }
+    [[nodiscard]] std::size_t ring_bytes() const { return ring().size(); }
     [[nodiscard]] std::byte* at(std::uint64_t position) const {
-        return comm_.memory().data() + position % ring_bytes();
+        return ring().data() + position % ring_bytes();
     }
 
-    Comm comm_;
+    std::vector<Lane> lanes_;
     const std::size_t longest_;
     const std::size_t most_posted_;
     mutable std::mutex mutex_;  // guards the next members
@@ -85,9 +100,9 @@ class SendChannel {
     std::uint64_t sequence_ = 0;
     std::optional<Message> open_;  // takes more bytes
     std::deque<Message> queue_;    // closed, to be posted
-    std::deque<Message> posted_;
+    std::deque<Message> posted_;   // the oldest is in flight
     bool flushes_ = false;
-    bool is_finishing_ = false;
+    std::size_t ends_left_ = 0;  // of lanes, to be queued
 };
 
 }  // namespace pccl::transport::netplugin

@@ -22,7 +22,7 @@ Activity Setup::poll() {
     if (is_over()) return Activity::kIdle;
     const std::size_t before = comms_.size();
     Status stepped = expect_and_step();
-    const bool is_complete = comms_.size() == kChannels;
+    const bool is_complete = comms_.size() == count();
     if (!stepped.is_ok() || is_complete) {
         const std::lock_guard lock(mutex_);
         result_ = std::move(stepped);
@@ -45,8 +45,7 @@ bool Setup::is_over() {
     return result_.has_value();
 }
 
-Status Setup::add(Comm comm, std::size_t memory_bytes) {
-    PCCL_ASSIGN_OR_RETURN(auto memory, Mapping::anonymous(memory_bytes));
+Status Setup::add(Comm comm, std::shared_ptr<Mapping> memory) {
     PCCL_TRY(comm.attach(std::move(memory)));
     comms_.push_back(std::move(comm));
     return Status::ok();
@@ -54,13 +53,29 @@ Status Setup::add(Comm comm, std::size_t memory_bytes) {
 
 Status ConnectSetup::step() {
     const Caller& by = caller();
-    while (connected() < kChannels) {
-        PCCL_ASSIGN_OR_RETURN(void* const comm,
-                              by.plugin->connect(*by.slot, device(), handles_.at(connected())));
-        if (comm == nullptr) break;
-        PCCL_TRY(add(Comm(by, comm, &Plugin::close_send), memory_bytes_));
+    while (connected().size() < count()) {
+        const std::size_t index = connected().size();
+        auto& handle = offer_.lanes[lane_of(index)].handles.at(channel_of(index));
+        PCCL_ASSIGN_OR_RETURN(void* const made,
+                              by.plugin->connect(*by.slot, device(index), handle));
+        if (made == nullptr) break;
+        Comm comm(by, made, &Plugin::close_send);
+        PCCL_ASSIGN_OR_RETURN(auto memory, memory_for(index));
+        PCCL_TRY(add(std::move(comm), std::move(memory)));
     }
     return Status::ok();
+}
+
+Result<std::shared_ptr<Mapping>> ConnectSetup::memory_for(std::size_t index) const {
+    if (lane_of(index) > 0) return connected().back().mapping();  // a ring for each channel
+    PCCL_ASSIGN_OR_RETURN(auto memory, Mapping::anonymous(memory_bytes_));
+    return std::make_shared<Mapping>(std::move(memory));
+}
+
+AcceptSetup::AcceptSetup(SetupPlace place, std::function<void()> ring, const CommSizes& sizes)
+    : Setup(std::move(place), std::move(ring)), sizes_(sizes) {
+    offer_.message_bytes = static_cast<std::uint32_t>(sizes.message_bytes);
+    for (const auto* device : devices()) offer_.lanes.push_back({.rail = device->rail});
 }
 
 std::optional<LinkOffer> AcceptSetup::offer() {
@@ -70,9 +85,10 @@ std::optional<LinkOffer> AcceptSetup::offer() {
 
 Status AcceptSetup::step() {
     const Caller& by = caller();
-    while (listeners_.size() < kChannels) {
-        auto& handle = offer_.handles.at(listeners_.size());
-        PCCL_ASSIGN_OR_RETURN(void* const comm, by.plugin->listen(*by.slot, device(), handle));
+    while (listeners_.size() < count()) {
+        const std::size_t index = listeners_.size();
+        auto& handle = offer_.lanes[lane_of(index)].handles.at(channel_of(index));
+        PCCL_ASSIGN_OR_RETURN(void* const comm, by.plugin->listen(*by.slot, device(index), handle));
         listeners_.emplace_back(by, comm, &Plugin::close_listen);
     }
     if (!is_listening_) {
@@ -82,10 +98,12 @@ Status AcceptSetup::step() {
         }
         ring();
     }
-    while (connected() < kChannels) {
-        PCCL_ASSIGN_OR_RETURN(Comm comm, listeners_[connected()].accept(&Plugin::close_recv));
+    while (connected().size() < count()) {
+        PCCL_ASSIGN_OR_RETURN(Comm comm,
+                              listeners_[connected().size()].accept(&Plugin::close_recv));
         if (!comm.is_open()) return Status::ok();
-        PCCL_TRY(add(std::move(comm), sizes_.memory_bytes));
+        PCCL_ASSIGN_OR_RETURN(auto memory, Mapping::anonymous(sizes_.memory_bytes));
+        PCCL_TRY(add(std::move(comm), std::make_shared<Mapping>(std::move(memory))));
     }
     listeners_.clear();
     return Status::ok();

@@ -29,8 +29,8 @@ struct CommSizes {
 /// Where communicators are connected.
 struct SetupPlace {
     Caller caller;
-    int device = 0;  // its number
-    int peers = 1;   // with which the process may have links at a time
+    std::vector<const sys::net_plugin::DeviceProperties*> devices;  // by lane
+    int peers = 1;  // with which the process may have links at a time
 };
 
 class Setup : public Polled {
@@ -42,8 +42,10 @@ class Setup : public Polled {
     /// Returns whether all communicators are there, once; the error where that failed, or where a
     /// call of the plug-in does not return.
     Result<bool> is_done();
-    /// Returns the communicators, with memory, of a setup that is done.
+    /// Returns the communicators, with memory, of a setup that is done: those of channel 0 by lane,
+    /// then those of channel 1, and so on.
     std::vector<Comm> take();
+    [[nodiscard]] std::size_t lanes() const { return place_.devices.size(); }
     [[nodiscard]] const Caller& caller() const { return place_.caller; }
 
     /// Ends the attempt of its owner. Polls go on until the plug-in has a communicator, which is
@@ -59,9 +61,16 @@ class Setup : public Polled {
    protected:
     /// Makes the next calls.
     virtual Status step() = 0;
-    Status add(Comm comm, std::size_t memory_bytes);
-    [[nodiscard]] int device() const { return place_.device; }
-    [[nodiscard]] std::size_t connected() const { return comms_.size(); }
+    Status add(Comm comm, std::shared_ptr<Mapping> memory);
+    /// Returns the number of the device of the next communicator, its channel and its lane.
+    [[nodiscard]] int device(std::size_t index) const {
+        return place_.devices[lane_of(index)]->number;
+    }
+    [[nodiscard]] const auto& devices() const { return place_.devices; }
+    [[nodiscard]] std::size_t lane_of(std::size_t index) const { return index % lanes(); }
+    [[nodiscard]] std::size_t channel_of(std::size_t index) const { return index / lanes(); }
+    [[nodiscard]] std::size_t count() const { return kChannels * lanes(); }
+    [[nodiscard]] const std::vector<Comm>& connected() const { return comms_; }
     void ring() const { ring_(); }
     std::mutex mutex_;  // guards what step() changes; never held during a call of the plug-in
 
@@ -73,7 +82,7 @@ class Setup : public Polled {
     const SetupPlace place_;
     const std::function<void()> ring_;
     std::atomic<TimePoint> abandoned_until_{TimePoint::max()};
-    std::vector<Comm> comms_;  // by channel
+    std::vector<Comm> comms_;  // by channel, and then by lane
     std::optional<Status> result_;
 };
 
@@ -82,26 +91,23 @@ class ConnectSetup final : public Setup {
    public:
     ConnectSetup(SetupPlace place, std::function<void()> ring, const LinkOffer& offer,
                  std::size_t memory_bytes)
-        : Setup(std::move(place), std::move(ring)),
-          handles_(offer.handles),
-          memory_bytes_(memory_bytes) {}
+        : Setup(std::move(place), std::move(ring)), offer_(offer), memory_bytes_(memory_bytes) {}
 
    protected:
     Status step() override;
 
    private:
-    std::array<sys::net_plugin::Handle, kChannels> handles_;  // plug-ins keep their state here
+    Result<std::shared_ptr<Mapping>> memory_for(std::size_t index) const;
+
+    LinkOffer offer_;  // plug-ins keep their state in its handles
     const std::size_t memory_bytes_;
 };
 
 /// Setup of a receiver.
 class AcceptSetup final : public Setup {
    public:
-    AcceptSetup(SetupPlace place, std::function<void()> ring, const CommSizes& sizes, int rail)
-        : Setup(std::move(place), std::move(ring)), sizes_(sizes) {
-        offer_.message_bytes = static_cast<std::uint32_t>(sizes.message_bytes);
-        offer_.rail = rail;
-    }
+    AcceptSetup(SetupPlace place, std::function<void()> ring, const CommSizes& sizes);
+    [[nodiscard]] std::size_t message_bytes() const { return sizes_.message_bytes; }
     /// Returns the offer once the plug-in listens, each time.
     [[nodiscard]] std::optional<LinkOffer> offer();
 
@@ -110,7 +116,7 @@ class AcceptSetup final : public Setup {
 
    private:
     const CommSizes sizes_;
-    std::vector<Comm> listeners_;  // by channel
+    std::vector<Comm> listeners_;  // by channel, and then by lane
     LinkOffer offer_;
     bool is_listening_ = false;
 };

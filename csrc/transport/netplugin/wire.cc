@@ -19,8 +19,11 @@ std::string LinkOffer::serialise() const {
     out.u32(kOfferMagic);
     out.u16(kOfferVersion);
     out.u32(message_bytes);
-    out.u32(static_cast<std::uint32_t>(rail));
-    for (const sys::net_plugin::Handle& handle : handles) out.raw(handle);
+    out.u32(static_cast<std::uint32_t>(lanes.size()));
+    for (const LaneOffer& lane : lanes) {
+        out.u32(static_cast<std::uint32_t>(lane.rail));
+        for (const sys::net_plugin::Handle& handle : lane.handles) out.raw(handle);
+    }
     return out.take();
 }
 
@@ -39,10 +42,18 @@ Result<LinkOffer> LinkOffer::parse(std::string_view bytes) {
         return Status::invalid_argument(concat("messages of ", offer.message_bytes,
                                                " bytes; expected ", kLeastMessage, " to ",
                                                kMostMessage));
-    std::uint32_t rail = 0;
-    PCCL_TRY(in.u32(rail));
-    offer.rail = static_cast<std::int32_t>(rail);
-    for (sys::net_plugin::Handle& handle : offer.handles) PCCL_TRY(in.raw(handle));
+    std::uint32_t lanes = 0;
+    PCCL_TRY(in.u32(lanes));
+    if (lanes < 1 || lanes > kMostLanes)
+        return Status::invalid_argument(
+            concat(lanes, " devices for a link; expected 1 to ", kMostLanes));
+    for (std::uint32_t i = 0; i < lanes; ++i) {
+        LaneOffer& lane = offer.lanes.emplace_back();
+        std::uint32_t rail = 0;
+        PCCL_TRY(in.u32(rail));
+        lane.rail = static_cast<std::int32_t>(rail);
+        for (sys::net_plugin::Handle& handle : lane.handles) PCCL_TRY(in.raw(handle));
+    }
     PCCL_TRY(in.finish());
     return offer;
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include <pccl/status.h>
 #include "csrc/sys/net_plugin/plugin.h"
@@ -17,26 +18,41 @@
 
 namespace pccl::transport::netplugin {
 
+/// Communicators of one channel, each over a device of its own.
+inline constexpr std::size_t kMostLanes = 4;
+
 /// Header of a message, in the same send: plug-ins need not return how many bytes came.
 struct MessageHeader {
     static constexpr std::uint32_t kMagic = 0x4E500001;
 
     std::uint32_t magic = kMagic;
-    std::uint32_t bytes = 0;  // 0: the stream ends
-    std::uint64_t sequence = 0;
+    std::uint32_t bytes = 0;     // 0: the lane ends
+    std::uint64_t sequence = 0;  // of the message in its channel
 };
 inline constexpr std::size_t kHeaderBytes = sizeof(MessageHeader);
 static_assert(kHeaderBytes == 16 && std::is_trivially_copyable_v<MessageHeader>);
 
-/// Offer of a receiver: a listening communicator for each channel.
+/// What a sender tells of itself in its introduction.
+struct LinkPurpose {
+    std::uint8_t lanes = 1;  // at most
+};
+
+/// Listening communicators of one device.
+struct LaneOffer {
+    std::int32_t rail = -1;                                    // of the device; -1: unknown
+    std::array<sys::net_plugin::Handle, kChannels> handles{};  // by channel
+
+    bool operator==(const LaneOffer&) const = default;
+};
+
+/// Offer of a receiver.
 struct LinkOffer {
     static constexpr std::uint32_t kLeastMessage = 1024;
     static constexpr std::uint32_t kMostMessage = 1 << 24;
     static constexpr std::size_t kLongest = std::size_t{4} << 10;  // serialised
 
     std::uint32_t message_bytes = 0;  // most bytes of a message, without its header
-    std::int32_t rail = -1;           // of the receiver's device; -1: unknown
-    std::array<sys::net_plugin::Handle, kChannels> handles{};
+    std::vector<LaneOffer> lanes{};   // 1 to kMostLanes
 
     bool operator==(const LinkOffer&) const = default;
     [[nodiscard]] std::string serialise() const;

@@ -6,8 +6,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -63,11 +65,26 @@ class NetTransportTest : public testing::Test {
         for (const Deadline end = test_deadline(); !end.passed() && !is_over();) {
             host_->serve(std::chrono::milliseconds(1));
             if (!fault.is_ok() || opening_ == nullptr) continue;
-            fault = opening_->advance().status();
-            if (!fault.is_ok()) opening_.reset();
+            auto opened = opening_->advance();
+            fault = opened.status();
+            if (opened.is_ok() && *opened != nullptr) sender_ = std::move(*opened);
+            if (!fault.is_ok() || sender_ != nullptr) opening_.reset();
         }
         EXPECT_TRUE(is_over());
         return fault;
+    }
+    /// Sends bytes over the link, and returns what arrives.
+    std::vector<std::byte> carry(const std::vector<std::byte>& out) {
+        EXPECT_TRUE(
+            serve_until([&] { return sender_ != nullptr && !host_->links.empty(); }).is_ok());
+        std::vector<std::byte> in(out.size());
+        std::size_t sent = 0;
+        std::size_t got = 0;
+        for (const Deadline end = test_deadline(); got < in.size() && !end.passed();) {
+            sent += sender_->send(0, std::span(out).subspan(sent), Flush::kNow).value();
+            got += host_->links.front()->receive(0, std::span(in).subspan(got)).value();
+        }
+        return in;
     }
     [[nodiscard]] bool is_refused() const { return !host_->refusals.empty(); }
 
@@ -85,6 +102,7 @@ class NetTransportTest : public testing::Test {
     std::shared_ptr<Waiter> waiter_ = Waiter::create().value();
     std::unique_ptr<NetHost> host_;
     std::unique_ptr<PendingConnect> opening_;
+    std::unique_ptr<SendLink> sender_;
 };
 
 TEST_F(NetTransportTest, AnAcceptThatFailsBeforeTheOfferIsTheSendersError) {
@@ -111,6 +129,27 @@ TEST_F(NetTransportTest, AConnectThatFailsIsTheReceiversReasonToRefuse) {
     EXPECT_THAT(host_->refusals.front().message(),
                 HasSubstr("rank 1 has left the group: net plug-in "));
     EXPECT_THAT(host_->refusals.front().message(), HasSubstr("connect fails: system error (2)"));
+}
+
+std::vector<std::byte> numbered(std::size_t count) {
+    std::vector<std::byte> bytes(count);
+    for (std::size_t i = 0; i < count; ++i)
+        bytes[i] = static_cast<std::byte>((i * 2654435761U) >> 11U);
+    return bytes;
+}
+
+TEST_F(NetTransportTest, ALinkUsesEachDeviceAsMuchAsItCarries) {
+    open("devices=3,slow=1");
+    const std::array before{strict_.sent(0), strict_.sent(1), strict_.sent(2)};
+    const auto out = numbered(16 * kMiB);
+    EXPECT_EQ(carry(out), out);
+    std::array<long, 3> sent{};
+    for (int i = 0; i < 3; ++i)
+        sent.at(static_cast<std::size_t>(i)) =
+            strict_.sent(i) - before.at(static_cast<std::size_t>(i));
+    EXPECT_GT(sent[1], 0);
+    EXPECT_GT(sent[0], 2 * sent[1]);
+    EXPECT_GT(sent[2], 2 * sent[1]);
 }
 
 TEST_F(NetTransportTest, AnAttemptThatIsGivenUpIsContinuedUntilThePluginEndsIt) {

@@ -17,6 +17,7 @@
 namespace pccl::fakes::netplugin {
 namespace {
 
+constexpr std::size_t kSlowBytes = 1024;
 constexpr std::uint64_t kMagic = 0x70636c6e65743631;
 
 /// What a handle holds; most of its bytes stay unused.
@@ -77,6 +78,11 @@ long Engine::communicators() {
     return static_cast<long>(comms_.size());
 }
 
+long Engine::sent(int device) {
+    const std::lock_guard lock(mutex_);
+    return sent_[device];
+}
+
 Comm* Engine::find(void* comm, Role role) {
     const auto found = comms_.find(comm);
     return found == comms_.end() || found->second->role != role ? nullptr : found->second.get();
@@ -117,7 +123,7 @@ Code Engine::expect(int peers, int flows_per_peer) {
     return Code::kSuccess;
 }
 
-Code Engine::listen(void* handle, int rail, void** listen_comm) {
+Code Engine::listen(void* handle, const Place& place, void** listen_comm) {
     const std::lock_guard lock(mutex_);
     auto comm = std::make_unique<Comm>(Role::kListen);
     comm->fd = make_socket();
@@ -130,24 +136,25 @@ Code Engine::listen(void* handle, int rail, void** listen_comm) {
         return Code::kSystemError;
     comm->nonce = ++last_nonce_ * 0x9E3779B97F4A7C15U + static_cast<std::uint64_t>(::getpid());
     const HandleBytes bytes{kMagic, comm->nonce, nullptr, ntohs(address.sin_port),
-                            static_cast<std::int16_t>(rail)};
+                            static_cast<std::int16_t>(place.rail)};
     std::memcpy(handle, &bytes, sizeof bytes);
     *listen_comm = comm.get();
     comms_.emplace(comm.get(), std::move(comm));
     return Code::kSuccess;
 }
 
-Code Engine::connect(void* handle, int rail, void** send_comm) {
+Code Engine::connect(void* handle, const Place& place, void** send_comm) {
     const std::lock_guard lock(mutex_);
     HandleBytes bytes = read_handle(handle);
     if (bytes.magic != kMagic) return Code::kInvalidArgument;
-    if (rail >= 0 && bytes.rail >= 0 && rail != bytes.rail)
+    if (place.rail >= 0 && bytes.rail >= 0 && place.rail != bytes.rail)
         return violate("connect goes from one rail to another");
     if (bytes.connecting == nullptr) {
         auto comm = std::make_unique<Comm>(Role::kConnecting);
         comm->fd = make_socket();
         comm->nonce = bytes.nonce;
         comm->handle = handle;
+        comm->device = place.device;
         bytes.connecting = comm.get();
         std::memcpy(handle, &bytes, sizeof bytes);
         comms_.emplace(comm.get(), std::move(comm));
@@ -265,11 +272,15 @@ Code Engine::send_some(Comm& comm) {
             if (sent < 0) return would_block() ? Code::kSuccess : Code::kRemoteError;
             comm.header_moved += static_cast<std::size_t>(sent);
         }
+        const bool is_slow = Rules::of_process().number("slow", -1) == comm.device;
         while (entry.moved < entry.bytes) {
-            const ssize_t sent =
-                ::send(comm.fd, entry.data + entry.moved, entry.bytes - entry.moved, MSG_NOSIGNAL);
+            const std::size_t most = is_slow ? kSlowBytes : entry.bytes;
+            const ssize_t sent = ::send(comm.fd, entry.data + entry.moved,
+                                        std::min(entry.bytes - entry.moved, most), MSG_NOSIGNAL);
             if (sent < 0) return would_block() ? Code::kSuccess : Code::kRemoteError;
             entry.moved += static_cast<std::size_t>(sent);
+            sent_[comm.device] += sent;
+            if (is_slow && entry.moved < entry.bytes) return Code::kSuccess;
         }
         if (entry.bytes == 0) {  // pushes out what MSG_MORE holds back
             const int one = 1;

@@ -42,6 +42,12 @@ struct Request {
     std::vector<Entry> entries;
 };
 
+/// Device of a communicator.
+struct Place {
+    int device = 0;
+    int rail = -1;  // -1: unknown
+};
+
 /// What precedes the bytes of a message.
 struct Header {
     std::uint64_t bytes = 0;
@@ -62,6 +68,7 @@ struct Comm {
     Comm& operator=(const Comm&) = delete;
 
     Role role;
+    int device = 0;  // of one that sends
     int fd = -1;
     std::uint64_t nonce = 0;
     int accepted = -1;                 // of a listener: a connection whose nonce is still to come
@@ -81,6 +88,8 @@ class Engine {
     void log_to(abi::net_plugin::Logger logger) { logger_ = logger; }
     [[nodiscard]] long violations() const { return violations_; }
     [[nodiscard]] long communicators();
+    /// Returns the bytes of messages that a device has sent.
+    [[nodiscard]] long sent(int device);
 
     /// Makes a device that joins others, of which there are `devices`.
     Code join(const std::vector<int>& parts, int devices, int* joined);
@@ -88,9 +97,8 @@ class Engine {
     [[nodiscard]] std::vector<int> parts_of(int device, int devices);
     Code expect(int peers, int flows_per_peer);
 
-    /// `rail` is that of the device; -1: unknown.
-    Code listen(void* handle, int rail, void** listen_comm);
-    Code connect(void* handle, int rail, void** send_comm);
+    Code listen(void* handle, const Place& place, void** listen_comm);
+    Code connect(void* handle, const Place& place, void** send_comm);
     /// Counts a call that the ABI forbids here.
     Code forbid(const std::string& what);
     Code accept(void* listen_comm, void** recv_comm);
@@ -115,6 +123,7 @@ class Engine {
     std::mutex mutex_;
     std::map<void*, std::unique_ptr<Comm>> comms_;
     std::set<Request*> requests_;
+    std::map<int, long> sent_;              // bytes, by device
     std::vector<std::vector<int>> joined_;  // devices of each joined one
     abi::net_plugin::Logger logger_ = nullptr;
     long violations_ = 0;

@@ -32,6 +32,7 @@ enum class Act : std::uint8_t { kWork, kFail, kReturnNull };
 ///     pointers=N      ptrSupport
 ///     ports=N         N devices in a row are ports of one card: they have the same guid
 ///     rails=BASE      the rail of device i is BASE - i
+///     slow=N          device N sends 1 KiB in a call at most
 ///     align=1         regMr takes memory at multiples of 4 KiB alone
 class Rules {
    public:

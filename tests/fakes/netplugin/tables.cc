@@ -116,14 +116,14 @@ Code listen_at(int device, int rail, void* handle, void** listen_comm) {
         if (Rules::of_process().number("no_comm", 0) != 0) return Code::kSuccess;
         const auto overrun = static_cast<std::size_t>(Rules::of_process().number("overrun", 0));
         std::memset(handle, 0x5A, net::kHandleBytes + 40 * overrun);
-        return Engine::of_process().listen(handle, rail, listen_comm);
+        return Engine::of_process().listen(handle, {.device = device, .rail = rail}, listen_comm);
     });
 }
 
 Code connect_from(int device, int rail, void* handle, void** send_comm) {
     return act_or_null("connect", send_comm, [&] {
         if (!is_device(device)) return Engine::of_process().forbid("connect at no device");
-        return Engine::of_process().connect(handle, rail, send_comm);
+        return Engine::of_process().connect(handle, {.device = device, .rail = rail}, send_comm);
     });
 }
 
@@ -350,6 +350,8 @@ void pccl_strict_set(const char* rules) { fake::Rules::of_process().set(rules); 
 long pccl_strict_calls(const char* call) { return fake::Rules::of_process().calls(call); }
 /// Returns the number of communicators, those that connect among them.
 long pccl_strict_communicators() { return fake::Engine::of_process().communicators(); }
+/// Returns the bytes of messages that a device has sent.
+long pccl_strict_sent(int device) { return fake::Engine::of_process().sent(device); }
 /// Returns how often the ABI was violated so far.
 long pccl_strict_violations() { return fake::Engine::of_process().violations(); }
 
