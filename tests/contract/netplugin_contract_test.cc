@@ -43,7 +43,8 @@ INSTANTIATE_TEST_SUITE_P(
     NetPlugin, TransportContract,
     testing::Values(links("v6", 6, "seed=6,null=30"), links("v7", 7, "seed=7,null=30,sizes=0"),
                     links("v8", 8, "devices=1"), links("v9", 9, "seed=9,null=60"),
-                    links("v10", 10, "align=1"), links("v11", 11, "seed=11,null=30,devices=4,ports=2"),
+                    links("v10", 10, "align=1"),
+                    links("v11", 11, "seed=11,null=30,devices=4,ports=2"),
                     links("v12", 12, "sizes=0"), Candidate{"own", &world_of_own_plugin}),
     candidate_name);
 

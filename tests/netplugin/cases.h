@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What the harness does with a plug-in. Both processes call the same function.
+// Cases and measurements of the harness. Both processes call the same function.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +41,7 @@ void measure_latency(Side& side, const Measurement& wanted);
 void measure_throughput(Side& side, const Measurement& wanted);
 
 /// Connects both ways as often as a process with `peers` peers does, moves a message over each
-/// connection, and prints what this process has for them.
+/// connection, and prints the resources of this process for them.
 void count_resources(Side& side, std::size_t peers);
 
 }  // namespace pccl::netplugin

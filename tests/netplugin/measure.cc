@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What a plug-in reaches, and what it takes.
+// Speed of a plug-in, and its resources.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -127,7 +127,7 @@ struct Resources {
 void count_resources(Side& side, std::size_t peers) {
     side.begin("resources");
     const Comms first = side.connect_both();
-    carry_one(side, first);  // it costs what is there once
+    carry_one(side, first);  // its costs occur once
     const Resources before = Resources::now();
     std::vector<Comms> all;
     for (std::size_t i = 0; i < peers; ++i) {

@@ -23,7 +23,7 @@ std::byte pattern(unsigned seed, std::size_t at) {
 
 const char* log_prefix = "";
 
-/// Prints what NET_HARNESS_LOG permits: "warn", or "info" for all.
+/// Prints the lines that NET_HARNESS_LOG permits: "warn", or "info" for all.
 // NOLINTNEXTLINE(cert-dcl50-cpp): the ABI has a C function here
 void write_log(abi::net_plugin::LogLevel level, unsigned long /*flags*/, const char* /*file*/,
                int /*line*/, const char* format, ...) {

@@ -68,7 +68,7 @@ class PCCL_API Plugin {
     /// Returns whether the oldest request of a communicator is done; `sizes` has an entry per
     /// receive, which plug-ins may leave alone.
     [[nodiscard]] Result<bool> test(CallSlot& slot, void* request, std::span<int> sizes) const;
-    /// Tells the plug-in what traffic to expect, where that is more than before.
+    /// Announces traffic to the plug-in, where it is more than before.
     Status expect(CallSlot& slot, const Traffic& traffic);
     Status close_send(CallSlot& slot, void* comm) const;
     Status close_recv(CallSlot& slot, void* comm) const;

@@ -94,7 +94,7 @@ class Table {
     [[nodiscard]] virtual std::size_t most_joined() const = 0;
     /// Makes a device that joins others, and returns its number (versions from 9 on).
     virtual Code join(std::span<const int> devices, int* joined) const = 0;
-    /// Tells the plug-in what to expect. Does nothing in versions before 11.
+    /// Announces traffic to the plug-in. Does nothing in versions before 11.
     virtual Code set_attributes(void* context, const Traffic& traffic) const = 0;
     /// Does nothing in versions before 11.
     virtual Code finalize(void* context) const = 0;

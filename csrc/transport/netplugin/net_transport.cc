@@ -211,7 +211,7 @@ class NetTransport::NetPendingConnect final : public PendingConnect {
         return {
             .self = request_.source, .leaver = request_.destination, .ranks = request_.group_size};
     }
-    /// Returns why there is no link. A receiver that has left knows better than the plug-in here.
+    /// Returns why there is no link: the close reason of a receiver that has left, or `fault`.
     Status fail(const Status& fault) {
         PCCL_TRY(closing_.receive(socket_->fd()));
         send_close_reason(socket_->fd(), fault);

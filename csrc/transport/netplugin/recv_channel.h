@@ -54,7 +54,7 @@ class RecvChannel {
     /// notification, that is read in place.
     static constexpr std::size_t kJoined = std::size_t{64} << 10;
 
-    /// Receives over one device, and what has arrived. Numbers count the messages of the lane.
+    /// Receives over one device, and their messages. Numbers count the messages of the lane.
     struct Lane {
         explicit Lane(Comm made) : comm(std::move(made)) {}
         Comm comm;

@@ -7,8 +7,7 @@
 //
 // A message is a header and bytes that adjoin in the ring. While few messages are in flight, each
 // leaves at once; otherwise bytes collect in the open message, so that short pieces do not use up
-// the plug-in's requests. Of several devices, each message goes over the one with the fewest bytes
-// in flight.
+// the plug-in's requests. Each message goes over the device with the fewest bytes in flight.
 #pragma once
 
 #include <cstddef>

@@ -49,7 +49,7 @@ class Setup : public Polled {
     [[nodiscard]] const Caller& caller() const { return place_.caller; }
 
     /// Ends the attempt of its owner. Polls go on until the plug-in has a communicator, which is
-    /// closed, or fails: the ABI has no call that ends an attempt and frees what it holds.
+    /// closed, or fails: the ABI has no call that ends an attempt and frees its sockets.
     void abandon() { abandoned_until_ = system_clock().now() + kLongestAbandoned; }
 
     Activity poll() final;

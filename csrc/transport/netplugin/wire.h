@@ -32,7 +32,7 @@ struct MessageHeader {
 inline constexpr std::size_t kHeaderBytes = sizeof(MessageHeader);
 static_assert(kHeaderBytes == 16 && std::is_trivially_copyable_v<MessageHeader>);
 
-/// What a sender tells of itself in its introduction.
+/// Purpose of a sender's connection, in its introduction.
 struct LinkPurpose {
     std::uint8_t lanes = 1;  // at most
 };

@@ -73,7 +73,7 @@ class NetTransportTest : public testing::Test {
         EXPECT_TRUE(is_over());
         return fault;
     }
-    /// Sends bytes over the link, and returns what arrives.
+    /// Sends bytes over the link, and returns those that arrive.
     std::vector<std::byte> carry(const std::vector<std::byte>& out) {
         EXPECT_TRUE(
             serve_until([&] { return sender_ != nullptr && !host_->links.empty(); }).is_ok());
@@ -131,7 +131,7 @@ TEST_F(NetTransportTest, AConnectThatFailsIsTheReceiversReasonToRefuse) {
     EXPECT_THAT(host_->refusals.front().message(), HasSubstr("connect fails: system error (2)"));
 }
 
-std::vector<std::byte> numbered(std::size_t count) {
+std::vector<std::byte> numbered_bytes(std::size_t count) {
     std::vector<std::byte> bytes(count);
     for (std::size_t i = 0; i < count; ++i)
         bytes[i] = static_cast<std::byte>((i * 2654435761U) >> 11U);
@@ -141,7 +141,7 @@ std::vector<std::byte> numbered(std::size_t count) {
 TEST_F(NetTransportTest, ALinkUsesEachDeviceAsMuchAsItCarries) {
     open("devices=3,slow=1");
     const std::array before{strict_.sent(0), strict_.sent(1), strict_.sent(2)};
-    const auto out = numbered(16 * kMiB);
+    const auto out = numbered_bytes(16 * kMiB);
     EXPECT_EQ(carry(out), out);
     std::array<long, 3> sent{};
     for (int i = 0; i < 3; ++i)
