@@ -43,12 +43,14 @@ void set_level(const std::string& name) {
         concat("'", name, "' is no log level: trace, debug, info, warning, error, off")));
 }
 
-py::bytes request_status(const std::string& door, const py::bytes& group, std::uint32_t first,
-                         Seconds timeout_s) {
+template <transport::StatusSubject kSubject>
+py::bytes request(const std::string& door, const py::bytes& group, std::uint32_t first,
+                  Seconds timeout_s) {
     throw_unless_ok(check_settings());
-    const std::string key = group;
+    const transport::StatusQuestion question{
+        .group = value_or_throw(runtime::group_of(group)), .first = first, .subject = kSubject};
     const Deadline deadline = Deadline::after(duration_of(timeout_s, "timeout_s"));
-    return released([&] { return runtime::request_status(door, key, first, deadline); });
+    return released([&] { return runtime::request_status(door, question, deadline); });
 }
 
 void bind_process(extension::Module& module) {
@@ -57,8 +59,10 @@ void bind_process(extension::Module& module) {
     module.def(
         "flight_record_json", [] { return runtime::flight_record_json("asked for"); },
         py::call_guard<extension::ReleasedGil>());
-    module.def("request_status", &request_status, py::arg("door"), py::arg("group"),
-               py::arg("first"), py::arg("timeout_s"));
+    module.def("request_status", &request<transport::StatusSubject::kMembers>, py::arg("door"),
+               py::arg("group"), py::arg("first"), py::arg("timeout_s"));
+    module.def("request_history", &request<transport::StatusSubject::kHistory>, py::arg("door"),
+               py::arg("group"), py::arg("first"), py::arg("timeout_s"));
 }
 
 }  // namespace

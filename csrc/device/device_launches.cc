@@ -76,6 +76,12 @@ int blocks_for(std::span<const PeerMessage> sends, int most_blocks,
     return std::clamp(static_cast<int>(wanted), 1, std::max(1, room));
 }
 
+std::size_t bytes_of(std::span<const PeerMessage> messages) {
+    std::size_t sum = 0;
+    for (const PeerMessage& message : messages) sum += message.bytes;
+    return sum;
+}
+
 }  // namespace
 
 std::unique_lock<std::mutex> DeviceGroupImpl::enter(
@@ -98,10 +104,13 @@ void DeviceGroupImpl::log(std::span<const Collective> collectives, kernels::Stre
 void DeviceGroupImpl::log(const MessageExchange& messages, kernels::Stream stream) {
     const bool is_sending = !messages.sends.empty();
     const PeerMessage& first = is_sending ? messages.sends.front() : messages.receives.front();
-    team_.ticket =
-        log_->begin(is_sending ? runtime::FlightKind::kSend : runtime::FlightKind::kReceive,
-                    {.peer = first.peer, .bytes = first.bytes},
-                    messages.sends.size() + messages.receives.size(), is_captured(stream));
+    team_.ticket = log_->begin(
+        {.kind = is_sending ? runtime::FlightKind::kSend : runtime::FlightKind::kReceive,
+         .first = {.peer = first.peer, .bytes = first.bytes},
+         .count = messages.sends.size() + messages.receives.size(),
+         .sent = bytes_of(messages.sends),
+         .received = bytes_of(messages.receives)},
+        is_captured(stream));
 }
 
 Status DeviceGroupImpl::result_of(Status outcome) {

@@ -4,6 +4,7 @@
 // links and threads.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -39,6 +40,9 @@ class VisibleGroup {
     /// Returns the counters of this rank, with at most `most` waits and paths; none of the paths
     /// while the group is held.
     [[nodiscard]] virtual UsageSnapshot usage(std::size_t most) const = 0;
+    /// Returns the windows of the counters' history that do not end before a time since 1970; none
+    /// while the group is held.
+    [[nodiscard]] virtual std::vector<UsageWindow> history(std::chrono::seconds from) const = 0;
     /// Returns at most `most` of its ranks from `first` on; none while the group is being made or
     /// held.
     [[nodiscard]] virtual std::vector<bootstrap::Endpoint> members(Rank first,

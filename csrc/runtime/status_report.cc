@@ -15,19 +15,11 @@
 #include "csrc/runtime/flight/flight_json.h"
 #include "csrc/runtime/flight/flight_recorder.h"
 #include "csrc/runtime/participant.h"
+#include "csrc/sys/cpu/cpu_times.h"
 #include "csrc/transport/control/inquiry.h"
 
 namespace pccl::runtime {
 namespace {
-
-Result<transport::GroupId> group_of(const std::string& bytes) {
-    transport::GroupId group{};
-    if (!bytes.empty() && bytes.size() != group.size())
-        return Status::invalid_argument(
-            concat("a group's key has ", group.size(), " bytes, not ", bytes.size()));
-    std::ranges::copy(bytes, group.begin());
-    return group;
-}
 
 using nlohmann::json;
 
@@ -141,7 +133,7 @@ GroupReport report_on(FlightGroup group, const Seen& seen,
 
 std::string report_groups(const Seen& seen, std::uint32_t first) {
     json report = flight_head();
-    report["cpu"] = json_of_cpu_times();
+    report["cpu"] = json_of(sys::cpu_times());
     report["groups"] = json::array();
     report["entries"] = json::array();
     report["next"] = nullptr;
@@ -171,15 +163,36 @@ json json_of(const bootstrap::Endpoint& member) {
             {"doors", doors}};
 }
 
-std::string report_members(const Seen& seen, const transport::StatusQuestion& question) {
+/// Returns null where this process is in no such group.
+const VisibleGroup* group_with(const transport::GroupId& id, const Seen& seen) {
+    const auto found =
+        std::ranges::find_if(seen, [&](const auto& group) { return group.second->id() == id; });
+    return found == seen.end() ? nullptr : found->second;
+}
+
+std::string report_members(const VisibleGroup* group, std::uint32_t first) {
     json report{{"members", json::array()}, {"next", nullptr}};
-    const auto found = std::ranges::find_if(
-        seen, [&](const auto& group) { return group.second->id() == question.group; });
-    if (found == seen.end()) return text_of(report);
-    const auto first = static_cast<Rank>(question.first);
-    const auto members = found->second->members(first, kMostMembers);
+    if (group == nullptr) return text_of(report);
+    const auto members = group->members(static_cast<Rank>(first), kMostMembers);
     for (const bootstrap::Endpoint& member : members) report["members"].push_back(json_of(member));
-    if (members.size() == kMostMembers) report["next"] = question.first + kMostMembers;
+    if (members.size() == kMostMembers) report["next"] = first + kMostMembers;
+    return text_of(report);
+}
+
+std::string report_history(const VisibleGroup* group, std::uint32_t first) {
+    json report{{"windows", json::array()}, {"next", nullptr}};
+    if (group == nullptr) return text_of(report);
+    std::size_t bytes = text_of(report).size();
+    for (const UsageWindow& window : group->history(std::chrono::seconds(first))) {
+        json next = json_of(window);
+        bytes += text_of(next).size() + 1;
+        // Leaves room for "next".
+        if (!report["windows"].empty() && bytes + kLongestName > transport::kLongestAnswer) {
+            report["next"] = window.begin.count();
+            break;
+        }
+        report["windows"].push_back(std::move(next));
+    }
     return text_of(report);
 }
 
@@ -188,17 +201,28 @@ std::string report_members(const Seen& seen, const transport::StatusQuestion& qu
 std::string status_report(std::span<const std::shared_ptr<Participant>> participants,
                           const transport::StatusQuestion& question) {
     const Seen seen = seen_of(participants);
-    const bool is_about_all = question.group == transport::GroupId{};
-    return is_about_all ? report_groups(seen, question.first) : report_members(seen, question);
+    if (question.group == transport::GroupId{}) return report_groups(seen, question.first);
+    const VisibleGroup* const group = group_with(question.group, seen);
+    const bool is_history = question.subject == transport::StatusSubject::kHistory;
+    return is_history ? report_history(group, question.first)
+                      : report_members(group, question.first);
 }
 
-Result<std::string> request_status(const std::string& door, const std::string& group,
-                                   std::uint32_t first, Deadline deadline) {
+Result<transport::GroupId> group_of(const std::string& bytes) {
+    transport::GroupId group{};
+    if (!bytes.empty() && bytes.size() != group.size())
+        return Status::invalid_argument(
+            concat("a group's key has ", group.size(), " bytes, not ", bytes.size()));
+    std::ranges::copy(bytes, group.begin());
+    return group;
+}
+
+Result<std::string> request_status(const std::string& door,
+                                   const transport::StatusQuestion& question, Deadline deadline) {
     PCCL_ASSIGN_OR_RETURN(const sys::Address address, sys::Address::parse(door));
-    PCCL_ASSIGN_OR_RETURN(const transport::GroupId queried, group_of(group));
     PCCL_ASSIGN_OR_RETURN(const auto job, bootstrap::job_secret(transport::kOnlookers));
-    return transport::request_status(address, job.value_or(transport::kNoJobSecret),
-                                     {.group = queried, .first = first}, deadline);
+    return transport::request_status(address, job.value_or(transport::kNoJobSecret), question,
+                                     deadline);
 }
 
 }  // namespace pccl::runtime

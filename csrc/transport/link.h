@@ -52,9 +52,9 @@ class SendLink {
     /// Returns why the peer is gone, as far as that shows without moving bytes; ok otherwise. Makes
     /// a system call: call it rarely.
     virtual Status look() { return Status::ok(); }
-    /// Returns the counters of the network path, summed over its connections, with the longest
-    /// round trip; nullopt where there is no such path. Makes a system call for each connection.
-    [[nodiscard]] virtual std::optional<sys::PathCounters> path() const { return std::nullopt; }
+    /// Returns the counters of each connection of a network path; none where there is no such
+    /// path. Makes two system calls for each.
+    [[nodiscard]] virtual std::vector<sys::NetworkPath> paths() { return {}; }
     /// Makes every later call fail with `reason`, and sends it to the peer (why_gone() in
     /// close_reason.h).
     virtual void abort(const Status& reason) = 0;

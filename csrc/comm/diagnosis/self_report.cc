@@ -97,10 +97,14 @@ runtime::UsageSnapshot SelfReport::usage(std::size_t most) const {
     runtime::UsageSnapshot now = subject_.group.usage().snapshot(most);
     const auto lock = lock_soon(subject_.group);
     if (lock.owns_lock()) now.paths = subject_.peers.paths();
-    std::ranges::sort(now.paths, std::greater{},
-                      [](const runtime::PeerPath& path) { return path.counters.sent; });
-    if (now.paths.size() > most) now.paths.resize(most);
+    runtime::limit(now, most);
     return now;
+}
+
+std::vector<runtime::UsageWindow> SelfReport::history(std::chrono::seconds from) const {
+    const auto lock = lock_soon(subject_.group);
+    if (!lock.owns_lock()) return {};
+    return subject_.group.usage().history(from);
 }
 
 std::vector<bootstrap::Endpoint> SelfReport::members(Rank first, std::size_t most) const {

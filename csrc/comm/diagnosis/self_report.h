@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -82,6 +83,8 @@ class SelfReport final : public runtime::VisibleGroup {
     [[nodiscard]] std::uint32_t flight_group() const override { return subject_.flight_group; }
     [[nodiscard]] Standing standing() const override;
     [[nodiscard]] runtime::UsageSnapshot usage(std::size_t most) const override;
+    [[nodiscard]] std::vector<runtime::UsageWindow> history(
+        std::chrono::seconds from) const override;
     [[nodiscard]] std::vector<bootstrap::Endpoint> members(Rank first,
                                                            std::size_t most) const override;
 

@@ -48,7 +48,7 @@ Group::Group(runtime::Runtime& runtime, const bootstrap::GroupIdentity& identity
               .global_ranks = options.global_ranks}),
       diagnosis_(
           {.group = *this, .peers = peers_, .runtime = runtime, .flight_group = flight_group_}),
-      mailbox_(options.rank, options.size, aborted_),
+      mailbox_(options.rank, options.size, aborted_, usage_),
       collectives_(peers_.links(), flight_group_, usage_),
       phases_({.group = *this,
                .peers = peers_,
@@ -274,14 +274,16 @@ bool Group::progress() {
 
 void Group::begin_wait() {
     const std::lock_guard lock(mutex_);
-    if (collectives_.is_empty() || idle_since_ != TimePoint{}) return;
+    const bool is_collective = !collectives_.is_empty();
+    if (idle_since_ != TimePoint{} || (!is_collective && mailbox_.is_idle())) return;
     idle_since_ = system_clock().now();
-    idle_for_ = collectives_.awaited();
+    idle_for_ = is_collective ? collectives_.awaited() : mailbox_.awaited();
+    idle_in_ = is_collective ? Waiter::kCollective : Waiter::kMessage;
 }
 
 void Group::end_wait() {
     if (idle_since_ == TimePoint{}) return;
-    usage_.add_wait(idle_for_, system_clock().now() - idle_since_);
+    usage_.add_wait(idle_for_, system_clock().now() - idle_since_, idle_in_);
     idle_since_ = {};
 }
 

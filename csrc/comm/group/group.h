@@ -128,6 +128,8 @@ class Group final : public ProbedParticipant,
     void end(const Status& why) override;
 
    private:
+    using Waiter = runtime::GroupUsage::Waiter;
+
     [[nodiscard]] Status check(const Collective& collective) const;
     [[nodiscard]] std::chrono::milliseconds timeout_of(OptionalTimeout timeout) const {
         return timeout.value_or(timeout_.load(std::memory_order_relaxed));
@@ -162,9 +164,10 @@ class Group final : public ProbedParticipant,
     std::atomic<bool> aborted_{false};  // interrupts waits that hold the lock
 
     mutable std::mutex mutex_;
-    runtime::GroupUsage usage_;
+    runtime::GroupUsage usage_{[this] { return peers_.paths(); }};
     TimePoint idle_since_{};  // TimePoint{}: something moves
     AwaitedRanks idle_for_;
+    Waiter idle_in_ = Waiter::kCollective;
     Peers peers_;  // outlives the mailbox
     HangDiagnosis diagnosis_;
     std::optional<Selector> selector_;  // set by connect()

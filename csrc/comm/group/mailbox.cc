@@ -100,12 +100,20 @@ void Mailbox::post(MessagePtr message) {
 
 void Mailbox::end(const MessagePtr& message, Status status, Rank source, EndedOperations& ended) {
     --pending_;
-    if (status.is_ok()) {
-        const bool sends = message->envelope().direction == MessageOperation::Direction::kSend;
-        ++(sends ? counts_.sent : counts_.received);
-    }
+    const bool is_counted = status.is_ok();
     message->finish(std::move(status), source);
+    if (is_counted) count(*message);
     ended.add(message);
+}
+
+void Mailbox::count(const MessageOperation& message) {
+    using Direction = runtime::GroupUsage::Direction;
+    const bool sends = message.envelope().direction == MessageOperation::Direction::kSend;
+    ++(sends ? counts_.sent : counts_.received);
+    usage_.add_message({.direction = sends ? Direction::kSent : Direction::kReceived,
+                        .bytes = message.envelope().bytes,
+                        .begun = message.issued(),
+                        .ended = message.ended()});
 }
 
 Status Mailbox::check_other_half(const MessageOperation& message) const {

@@ -25,6 +25,7 @@
 #include "csrc/collective/awaited.h"
 #include "csrc/comm/links/link_table.h"
 #include "csrc/runtime/ended_operations.h"
+#include "csrc/runtime/flight/group_usage.h"
 #include "csrc/runtime/operation.h"
 
 namespace pccl::comm {
@@ -74,10 +75,11 @@ class Mailbox {
     using MessagePtr = std::shared_ptr<MessageOperation>;
 
     /// Suspends deadlines while `is_aborted` is set: the group then ends the messages with its own
-    /// reason.
-    Mailbox(Rank self, int size, const std::atomic<bool>& is_aborted)
+    /// reason. Counts messages in `usage`. Both must outlive it.
+    Mailbox(Rank self, int size, const std::atomic<bool>& is_aborted, runtime::GroupUsage& usage)
         : self_(self),
           is_aborted_(is_aborted),
+          usage_(usage),
           sources_(static_cast<std::size_t>(size)),
           outgoing_(static_cast<std::size_t>(size)) {}
 
@@ -136,12 +138,14 @@ class Mailbox {
     }
     void end(const MessagePtr& message, Status status, Rank source,
              runtime::EndedOperations& ended);
+    void count(const MessageOperation& message);
     /// Returns kMismatch if the message that `source` sent does not fit `receive`.
     [[nodiscard]] static Status compare(const MessageOperation& receive, Rank source,
                                         const abi::MessageHeader& sent);
 
     Rank self_;
     const std::atomic<bool>& is_aborted_;
+    runtime::GroupUsage& usage_;
     std::vector<MessageSource> sources_;
     std::vector<std::deque<MessagePtr>> outgoing_;  // by destination
     std::list<MessagePtr> receives_;                // posted, not matched yet

@@ -51,13 +51,14 @@ std::vector<Rank> ConnectionContext::unlinked() {
 }
 
 std::vector<runtime::PeerPath> ConnectionContext::paths() const {
-    std::map<Rank, sys::PathCounters> by_peer;
-    for (const auto& [port, link] : senders_) {
-        if (const auto counters = link->path()) by_peer[port.peer] += *counters;
-    }
+    std::map<std::pair<Rank, std::string>, sys::PathCounters> by_peer;
+    for (const auto& [port, link] : senders_)
+        for (const sys::NetworkPath& path : link->paths())
+            by_peer[{port.peer, path.interface}] += path.counters;
     std::vector<runtime::PeerPath> paths;
     paths.reserve(by_peer.size());
-    for (const auto& [peer, counters] : by_peer) paths.push_back({peer, counters});
+    for (const auto& [key, counters] : by_peer)
+        paths.push_back({.peer = key.first, .interface = key.second, .counters = counters});
     return paths;
 }
 

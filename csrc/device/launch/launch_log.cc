@@ -43,32 +43,61 @@ runtime::FlightTicket LaunchLog::begin(std::span<const Collective> collectives, 
     call_ = header_of(signature_of(collectives.front()));
     call_.count = longest(collectives.front());
     call_.sequence = ++sequence_;
-    return keep(
-        runtime::flight_recorder().begin(group_, call_, system_clock().now(), collectives.size()),
-        is_captured);
+    std::size_t bytes = 0;
+    for (const Collective& collective : collectives)
+        bytes += longest(collective) * size_of(collective.type);
+    const TimePoint now = system_clock().now();
+    return note(runtime::flight_recorder().begin(group_, call_, now, collectives.size()), now,
+                is_captured, {.calls = collectives.size(), .bytes = bytes});
 }
 
-runtime::FlightTicket LaunchLog::begin(runtime::FlightKind kind,
-                                       const runtime::FlightMessage& message, std::size_t calls,
-                                       bool is_captured) {
-    last_ = kind;
-    return keep(
-        runtime::flight_recorder().begin(group_, kind, message, system_clock().now(), calls),
-        is_captured);
+runtime::FlightTicket LaunchLog::begin(const Messages& messages, bool is_captured) {
+    last_ = messages.kind;
+    const TimePoint now = system_clock().now();
+    return note(runtime::flight_recorder().begin(group_, messages.kind, messages.first, now,
+                                                 messages.count),
+                now, is_captured,
+                {.messages = messages.count, .sent = messages.sent, .received = messages.received});
 }
 
-runtime::FlightTicket LaunchLog::keep(runtime::FlightTicket ticket, bool is_captured) {
-    if (!is_captured) return ticket;
+runtime::FlightTicket LaunchLog::note(runtime::FlightTicket ticket, TimePoint now, bool is_captured,
+                                      const runtime::LaunchCounts& counts) {
+    begun_ = now;
+    begun_counts_ =
+        is_captured ? runtime::LaunchCounts{.captured = counts.calls + counts.messages} : counts;
+    if (is_captured) keep(ticket);
+    return ticket;
+}
+
+void LaunchLog::keep(runtime::FlightTicket ticket) {
     const auto entry = runtime::flight_recorder().find(ticket);
     const std::lock_guard lock(mutex_);
     if (entry) captured_[ticket] = *entry;
     if (captured_.size() > kMostCaptured) captured_.erase(captured_.begin());
-    return ticket;
+}
+
+void LaunchLog::count(TimePoint now) {
+    const std::lock_guard lock(mutex_);
+    counts_.calls += begun_counts_.calls;
+    counts_.bytes += begun_counts_.bytes;
+    counts_.messages += begun_counts_.messages;
+    counts_.sent += begun_counts_.sent;
+    counts_.received += begun_counts_.received;
+    counts_.captured += begun_counts_.captured;
+    counts_.launching += now - begun_;
+}
+
+runtime::LaunchCounts LaunchLog::counts() const {
+    const std::lock_guard lock(mutex_);
+    return counts_;
 }
 
 void LaunchLog::end(runtime::FlightTicket ticket, const Status& outcome) {
     const TimePoint now = system_clock().now();
-    if (outcome.is_ok()) return runtime::flight_recorder().started(ticket, now);
+    if (outcome.is_ok()) {
+        count(now);
+        return runtime::flight_recorder().started(ticket, now);
+    }
     runtime::flight_recorder().finished(ticket, outcome, now);
 }
 

@@ -30,9 +30,15 @@ class PCCL_API LaunchLog final : public runtime::FlightObserver {
 
     /// Begins an entry for collectives that are called together; at least one.
     runtime::FlightTicket begin(std::span<const Collective> collectives, bool is_captured);
-    /// Begins an entry for `calls` messages, of which this is the first.
-    runtime::FlightTicket begin(runtime::FlightKind kind, const runtime::FlightMessage& message,
-                                std::size_t calls, bool is_captured);
+    /// Messages that are launched together.
+    struct Messages {
+        runtime::FlightKind kind = runtime::FlightKind::kSend;  // of the first one
+        runtime::FlightMessage first{};
+        std::size_t count = 1;
+        std::size_t sent = 0;      // bytes
+        std::size_t received = 0;  // bytes
+    };
+    runtime::FlightTicket begin(const Messages& messages, bool is_captured);
     /// Returns the first of the collectives of the last entry.
     [[nodiscard]] const abi::CollectiveHeader& call() const { return call_; }
     /// Ends an entry: launched, or the reason of the failure.
@@ -49,10 +55,15 @@ class PCCL_API LaunchLog final : public runtime::FlightObserver {
         return by_peer(current_waits());
     }
     [[nodiscard]] runtime::FlightProgress progress() const override;
+    [[nodiscard]] runtime::LaunchCounts counts() const override;
 
    private:
     LaunchLog(Rank rank, Control control) : rank_(rank), control_(std::move(control)) {}
-    runtime::FlightTicket keep(runtime::FlightTicket ticket, bool is_captured);
+    /// Notes the entry that begins, with what counts once it has ended.
+    runtime::FlightTicket note(runtime::FlightTicket ticket, TimePoint now, bool is_captured,
+                               const runtime::LaunchCounts& counts);
+    void keep(runtime::FlightTicket ticket);
+    void count(TimePoint now);
     /// Waits that are already long, by phase and peer. Waits that are not renewed are ignored.
     static constexpr std::size_t kWaits = sizeof(abi::DeviceControl::waits) / sizeof(abi::LongWait);
     using Waits = std::array<abi::LongWait, kWaits>;
@@ -71,7 +82,10 @@ class PCCL_API LaunchLog final : public runtime::FlightObserver {
     std::uint32_t sequence_ = 0;
     abi::CollectiveHeader call_{};
     runtime::FlightKind last_ = runtime::FlightKind::kCollective;
+    runtime::LaunchCounts begun_counts_;  // of the last entry
+    TimePoint begun_{};
     mutable std::mutex mutex_;  // guards the following members
+    runtime::LaunchCounts counts_;
     std::map<runtime::FlightTicket, runtime::FlightEntry> captured_;
 };
 

@@ -11,7 +11,7 @@
 #include "csrc/base/clock.h"
 #include "csrc/collective/fingerprint.h"
 #include "csrc/runtime/flight/flight_recorder.h"
-#include "csrc/runtime/flight/group_usage.h"
+#include "csrc/runtime/flight/usage_history.h"
 #include "csrc/sys/cpu/cpu_times.h"
 #include "csrc/sys/host.h"
 
@@ -85,6 +85,52 @@ const char* word_of(Awaited::Act act) {
     return act == Awaited::Act::kSend ? "send" : "receive";
 }
 
+json json_of(const std::vector<RankWait>& waits) {
+    json list = json::array();
+    for (const RankWait& wait : waits)
+        list.push_back({{"rank", wait.awaited.rank},
+                        {"for", word_of(wait.awaited.act)},
+                        {"seconds", seconds_of(wait.waited)}});
+    return list;
+}
+
+json json_of(const CollectiveCounts& counts) {
+    return {{"calls", counts.calls},
+            {"bytes", counts.bytes},
+            {"seconds", seconds_of(counts.taken)},
+            {"predicted_s", seconds_of(counts.predicted)}};
+}
+
+json json_of(const MessageTotals& totals) {
+    return {{"calls", totals.calls}, {"bytes", totals.bytes}};
+}
+
+json json_of(const MessageUsage& messages) {
+    return {{"sent", json_of(messages.sent)},
+            {"received", json_of(messages.received)},
+            {"seconds", seconds_of(messages.under_way)},
+            {"waits", json_of(messages.waits)}};
+}
+
+json json_of(const PeerPath& path) {
+    return {{"peer", path.peer},
+            {"interface", path.interface},
+            {"bytes", path.counters.sent},
+            {"resent", path.counters.resent},
+            {"round_trip_s", seconds_of(path.counters.round_trip)},
+            {"busy_s", seconds_of(path.counters.busy)}};
+}
+
+json json_of(const LaunchCounts& counts) {
+    return {{"calls", counts.calls},
+            {"bytes", counts.bytes},
+            {"messages", counts.messages},
+            {"sent_bytes", counts.sent},
+            {"received_bytes", counts.received},
+            {"captured", counts.captured},
+            {"launch_s", seconds_of(counts.launching)}};
+}
+
 json json_of(const FlightWait& wait) {
     return {{"ticket", wait.ticket},
             {"operation", wait.operation},
@@ -102,33 +148,33 @@ json flight_head() {
             {"steady_ns", system_clock().now().time_since_epoch().count()}};
 }
 
-json json_of_cpu_times() {
-    const sys::CpuTimes times = sys::cpu_times();
+json json_of(const sys::CpuTimes& times) {
     return {{"run_s", seconds_of(times.ran)}, {"queued_s", seconds_of(times.queued)}};
 }
 
 json json_of(const UsageSnapshot& usage) {
-    json report{{"between_s", seconds_of(usage.between)}, {"waits", json::array()}};
-    for (const UsedPath path : {UsedPath::kSharedMemory, UsedPath::kLinks}) {
-        const CollectiveCounts& counts = usage.collectives[static_cast<std::size_t>(path)];
-        report[path == UsedPath::kLinks ? "links" : "shm"] = {
-            {"calls", counts.calls},
-            {"bytes", counts.bytes},
-            {"seconds", seconds_of(counts.taken)},
-            {"predicted_s", seconds_of(counts.predicted)}};
-    }
-    report["paths"] = json::array();
-    for (const PeerPath& path : usage.paths)
-        report["paths"].push_back({{"peer", path.peer},
-                                   {"bytes", path.counters.sent},
-                                   {"resent", path.counters.resent},
-                                   {"round_trip_s", seconds_of(path.counters.round_trip)},
-                                   {"busy_s", seconds_of(path.counters.busy)}});
-    for (const RankWait& wait : usage.waits)
-        report["waits"].push_back({{"rank", wait.awaited.rank},
-                                   {"for", word_of(wait.awaited.act)},
-                                   {"seconds", seconds_of(wait.waited)}});
+    json report{{"between_s", seconds_of(usage.between)},
+                {"waits", json_of(usage.waits)},
+                {"messages", json_of(usage.messages)},
+                {"paths", json::array()}};
+    for (const UsedPath path : {UsedPath::kSharedMemory, UsedPath::kLinks})
+        report[path == UsedPath::kLinks ? "links" : "shm"] =
+            json_of(usage.collectives[static_cast<std::size_t>(path)]);
+    for (const PeerPath& path : usage.paths) report["paths"].push_back(json_of(path));
     return report;
+}
+
+json json_of(const UsageWindow& window) {
+    json usage = json_of(window.usage);
+    for (const char* const path : {"shm", "links"})
+        if (usage[path]["calls"] == 0) usage.erase(path);
+    const MessageUsage& messages = window.usage.messages;
+    if (messages.sent.calls + messages.received.calls == 0 && messages.waits.empty())
+        usage.erase("messages");
+    return {{"begin_s", window.begin.count()},
+            {"length_s", window.length.count()},
+            {"cpu", json_of(window.usage.cpu)},
+            {"usage", usage}};
 }
 
 ProgressOnGpus progress_of(std::span<const FlightGroup> groups) {
@@ -149,6 +195,7 @@ json json_of(const FlightGroup& group, const ProgressOnGpus& on_gpus) {
               {"global_ranks", global_ranks_of(group)},
               {"device", group.is_on_gpus ? "cuda" : "cpu"}};
     if (!group.is_on_gpus) return text;
+    if (const auto observer = group.observer.lock()) text["launches"] = json_of(observer->counts());
     text["waits"] = json::array();
     for (const FlightWait& wait : on_gpus.at(group.id).waits)
         text["waits"].push_back(json_of(wait));

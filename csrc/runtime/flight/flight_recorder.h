@@ -55,9 +55,22 @@ struct FlightProgress {
     std::set<FlightTicket> captured{};  // into CUDA graphs, which may run them at any time
 };
 
+/// Launches of a group on its GPU that have succeeded, without those into CUDA graphs.
+struct LaunchCounts {
+    std::uint64_t calls = 0;     // collectives
+    std::uint64_t bytes = 0;     // of the longer of each call's two buffers
+    std::uint64_t messages = 0;  // sent or received
+    std::uint64_t sent = 0;      // bytes
+    std::uint64_t received = 0;  // bytes
+    std::uint64_t captured =
+        0;                 // collectives and messages in CUDA graphs, whose runs nobody counts
+    Duration launching{};  // time of the host in launches
+};
+
 class FlightObserver {
    public:
     virtual ~FlightObserver() = default;
+    [[nodiscard]] virtual LaunchCounts counts() const = 0;
     [[nodiscard]] virtual std::vector<FlightWait> waits() const = 0;
     [[nodiscard]] virtual FlightProgress progress() const = 0;
 };

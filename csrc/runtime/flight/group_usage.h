@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Counters of a rank in one of its groups since the group was made: its collectives, the time in
-// them and between them, and its waits for other ranks.
+// Counters of a rank in one of its groups since the group was made: its collectives, its messages,
+// the time in them and between them, and its waits for other ranks. Their history is kept in
+// windows of time.
 #pragma once
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -17,41 +20,19 @@
 #include <pccl/export.h>
 #include "csrc/base/ids.h"
 #include "csrc/collective/awaited.h"
-#include "csrc/sys/socket/path_counters.h"
+#include "csrc/runtime/flight/usage_history.h"
+#include "csrc/runtime/flight/usage_snapshot.h"
 
 namespace pccl::runtime {
-
-/// Path of a collective's data.
-enum class UsedPath : std::uint8_t { kSharedMemory, kLinks };
-
-struct CollectiveCounts {
-    std::uint64_t calls = 0;
-    std::uint64_t bytes = 0;  // of the longer of the caller's two buffers
-    Duration taken{};         // without the time in which calls before it ran
-    Duration predicted{};     // by the cost model; a call without a prediction counts as taken
-};
-
-struct RankWait {
-    Awaited awaited;
-    Duration waited{};
-};
-
-/// Network path to a peer.
-struct PeerPath {
-    Rank peer = kNoRank;
-    sys::PathCounters counters{};
-};
-
-struct UsageSnapshot {
-    std::array<CollectiveCounts, 2> collectives{};  // by UsedPath
-    Duration between{};                             // from the end of one call to the next call
-    std::vector<RankWait> waits{};                  // longest first
-    std::vector<PeerPath> paths{};                  // those that carried most first
-};
 
 /// Thread-safe for readers. Callers of the other functions hold the group's lock.
 class PCCL_API GroupUsage {
    public:
+    /// Returns the network paths of the group; called under its lock.
+    using PathReader = std::function<std::vector<PeerPath>()>;
+
+    explicit GroupUsage(PathReader paths = {}) : paths_(std::move(paths)) {}
+
     struct Call {
         UsedPath path = UsedPath::kSharedMemory;
         std::size_t bytes = 0;
@@ -61,11 +42,26 @@ class PCCL_API GroupUsage {
     };
 
     void add_call(const Call& call);
+
+    enum class Direction : bool { kSent, kReceived };
+    struct Message {
+        Direction direction = Direction::kSent;
+        std::size_t bytes = 0;
+        TimePoint begun{};
+        TimePoint ended{};
+    };
+    void add_message(const Message& message);
+
+    enum class Waiter : bool { kCollective, kMessage };
     /// Adds a time in which nothing moved, in equal parts to the ranks that were awaited.
-    void add_wait(const AwaitedRanks& awaited, Duration waited);
+    void add_wait(const AwaitedRanks& awaited, Duration waited,
+                  Waiter waiter = Waiter::kCollective);
 
     /// Returns the counters, with at most `most` waits, and no paths.
     [[nodiscard]] UsageSnapshot snapshot(std::size_t most) const;
+    /// Returns the windows that do not end before a time since 1970; the last one is not over.
+    /// Requires the group's lock.
+    [[nodiscard]] std::vector<UsageWindow> history(std::chrono::seconds from) const;
 
    private:
     struct Counters {
@@ -74,13 +70,34 @@ class PCCL_API GroupUsage {
         std::atomic<Duration> taken{};
         std::atomic<Duration> predicted{};
     };
+    struct MessageCounters {
+        std::atomic<std::uint64_t> calls{0};
+        std::atomic<std::uint64_t> bytes{0};
+    };
     using Waits = std::map<std::pair<Rank, Awaited::Act>, Duration>;
 
+    /// Begins another window if the one in which the last operation ended is over.
+    void turn_window_at(TimePoint now) {
+        if (now >= window_end_) [[unlikely]]
+            turn_window(now);
+    }
+    void turn_window(TimePoint now);
+    /// Returns all counters, and the paths.
+    [[nodiscard]] UsageSnapshot all() const;
+
+    const PathReader paths_;
     std::array<Counters, 2> collectives_{};
     std::atomic<Duration> between_{};
     TimePoint last_end_{};
+    std::array<MessageCounters, 2> messages_{};  // by Direction
+    std::atomic<Duration> under_way_{};
+    TimePoint last_message_end_{};
+    TimePoint window_end_{};
+    std::chrono::seconds window_begin_{};  // since 1970
+    UsageSnapshot before_window_;
+    UsageHistory history_;
     mutable std::mutex mutex_;
-    Waits waits_;  // guarded by mutex_
+    std::array<Waits, 2> waits_;  // by Waiter; guarded by mutex_
 };
 
 }  // namespace pccl::runtime

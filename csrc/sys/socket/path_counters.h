@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include <pccl/deadline.h>
 #include <pccl/export.h>
@@ -15,6 +16,12 @@ struct PathCounters {
     std::uint64_t resent = 0;  // bytes that were sent again
     Duration round_trip{};     // smoothed; zero: none was measured yet
     Duration busy{};           // time in which data was in flight or waited to be
+};
+
+/// Counters of a connection, or of parallel ones by the same interface.
+struct NetworkPath {
+    std::string interface{};  // of this host; empty where none has the connection's address
+    PathCounters counters{};
 };
 
 /// Adds the counters of a parallel connection: sums of bytes, and the longer times.

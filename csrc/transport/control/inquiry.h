@@ -18,7 +18,7 @@
 namespace pccl::transport {
 
 /// Limit of an answer in bytes.
-inline constexpr std::size_t kLongestAnswer = 8 * kKiB;
+inline constexpr std::size_t kLongestAnswer = 16 * kKiB;
 
 /// Sends a query and returns the answer. Errors are those of connect_authenticated(), and kPeerLost
 /// where the answer is cut short.
@@ -35,10 +35,14 @@ inline constexpr GroupId kOnlookers{'p', 'c', 'c', 'l', ' ', 's', 't', 'a', 't',
 /// Secret where the job has none: proves only that both sides run PCCL.
 inline constexpr Secret kNoJobSecret{};
 
+/// List that an onlooker requests of one group.
+enum class StatusSubject : std::uint32_t { kMembers, kHistory };
+
 /// Question in the purpose of a connection.
 struct StatusQuestion {
     GroupId group{};          // the group to list; zero: all groups of the process
     std::uint32_t first = 0;  // first entry: an answer contains a part of the list
+    StatusSubject subject = StatusSubject::kMembers;
 };
 
 /// Returns ControlHost::status() of the process at `door`. Errors are those of inquire();

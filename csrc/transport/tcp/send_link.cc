@@ -139,14 +139,17 @@ Result<std::size_t> TcpSendLink::push(SendChannel& channel_state, std::span<cons
     return sent - of_held;
 }
 
-std::optional<sys::PathCounters> TcpSendLink::path() const {
-    sys::PathCounters sum;
+std::vector<sys::NetworkPath> TcpSendLink::paths() {
+    std::vector<sys::NetworkPath> paths;
     for (const SendChannel& channel_state : channels_) {
         const Stripes& stripes = channel_state.writer.stripes();
-        for (std::size_t i = 0; i < stripes.count(); ++i)
-            sum += sys::path_counters(stripes.socket(i));
+        for (std::size_t i = 0; i < stripes.count(); ++i) {
+            const int socket = stripes.socket(i);
+            paths.push_back(
+                {.interface = interfaces_.name_of(socket), .counters = sys::path_counters(socket)});
+        }
     }
-    return sum;
+    return paths;
 }
 
 Status TcpSendLink::fail_if_left() {

@@ -3,11 +3,11 @@
 // Sending end of a TCP link.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "csrc/base/ids.h"
+#include "csrc/sys/socket/interface_names.h"
 #include "csrc/transport/link.h"
 #include "csrc/transport/sticky_status.h"
 #include "csrc/transport/tcp/block_writer.h"
@@ -28,7 +28,7 @@ class TcpSendLink final : public SendLink {
                                       Flush flush) override;
     Result<bool> flush(ChannelId channel) override;
     Status look() override { return watch_.look(); }
-    [[nodiscard]] std::optional<sys::PathCounters> path() const override;
+    [[nodiscard]] std::vector<sys::NetworkPath> paths() override;
     void abort(const Status& reason) override;
 
    private:
@@ -46,6 +46,7 @@ class TcpSendLink final : public SendLink {
     const std::string peer_name_;
     std::vector<SendChannel> channels_;
     PeerWatch watch_;
+    sys::InterfaceNames interfaces_;
     StickyStatus status_;
 };
 

@@ -60,6 +60,7 @@ from pccl._core.prediction import Prediction as Prediction
 from pccl._core.process import costs_path as costs_path
 from pccl._core.process import flight_record_json as flight_record_json
 from pccl._core.process import machine_costs as machine_costs
+from pccl._core.process import request_history as request_history
 from pccl._core.process import request_status as request_status
 from pccl._core.process import set_log_level as set_log_level
 from pccl._core.process import topology_hash as topology_hash

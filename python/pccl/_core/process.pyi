@@ -7,6 +7,36 @@ from typing import Literal
 def flight_record_json() -> str:
     """Return the flight record that ``pccl.diagnostics.flight_record`` returns, as JSON text."""
 
+def request_history(door: str, group: bytes, first: int, timeout_s: float | timedelta) -> bytes:
+    """Request the history of a rank's counters in a group, as ``pccl why`` does.
+
+    Parameters
+    ----------
+    door
+        Address at which the process listens, as for ``request_status``.
+    group
+        Key (16 bytes) of the group.
+    first
+        Second since 1970 from which on to list: the ``"next"`` of the previous answer, or 0 for the
+        first request.
+    timeout_s
+        Seconds to wait for the answer.
+
+    Returns
+    -------
+    bytes
+        JSON: ``"windows"`` (docs/reference/failure.md) and ``"next"``.
+
+    Raises
+    ------
+    InvalidArgumentError
+        The process has another secret, or an argument has no meaning.
+    PeerLostError
+        No process listens there.
+    TimeoutError
+        The process does not answer.
+    """
+
 def request_status(door: str, group: bytes, first: int, timeout_s: float | timedelta) -> bytes:
     """Request the status of a process's groups, as ``pccl status`` does.
 

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdint>
+#include <vector>
 
 namespace pccl::runtime {
 namespace {
@@ -55,6 +57,51 @@ TEST(GroupUsage, WaitsAreThoseOfEachAwaitedRank) {
     EXPECT_EQ(now.waits.back().waited, milliseconds(2));
     EXPECT_EQ(now.waits.front().waited, milliseconds(5));
     EXPECT_EQ(usage.snapshot(1).waits.size(), 1U);
+}
+
+TEST(GroupUsage, MessagesAreCountedApart) {
+    using Direction = GroupUsage::Direction;
+    GroupUsage usage;
+    usage.add_message(
+        {.direction = Direction::kSent, .bytes = 100, .begun = at(0), .ended = at(4)});
+    usage.add_message(
+        {.direction = Direction::kReceived, .bytes = 30, .begun = at(2), .ended = at(5)});
+    usage.add_message(
+        {.direction = Direction::kSent, .bytes = 1, .begun = at(10), .ended = at(11)});
+    usage.add_wait({{1, Awaited::Act::kSend}}, milliseconds(3), GroupUsage::Waiter::kMessage);
+    const UsageSnapshot now = usage.snapshot(8);
+    EXPECT_EQ(now.messages.sent.calls, 2U);
+    EXPECT_EQ(now.messages.sent.bytes, 101U);
+    EXPECT_EQ(now.messages.received.calls, 1U);
+    EXPECT_EQ(now.messages.received.bytes, 30U);
+    EXPECT_EQ(now.messages.under_way, milliseconds(6)) << "the time that passed";
+    ASSERT_EQ(now.messages.waits.size(), 1U);
+    EXPECT_EQ(now.messages.waits[0].waited, milliseconds(3));
+    EXPECT_TRUE(now.waits.empty());
+    EXPECT_EQ(calls_of(now), 0U);
+    EXPECT_EQ(operations_of(now), 3U);
+}
+
+TEST(GroupUsage, TheHistoryContainsAllThatWasCounted) {
+    std::uint64_t sent = 0;
+    GroupUsage usage([&] {
+        return std::vector<PeerPath>{{.peer = 1, .interface = "eth0", .counters = {.sent = sent}}};
+    });
+    EXPECT_TRUE(usage.history({}).empty());
+    for (int call = 0; call < 100; ++call) {
+        sent += 8;
+        usage.add_wait({{1, Awaited::Act::kSend}}, milliseconds(1));
+        // Each call is longer than a window.
+        usage.add_call({.bytes = 8, .begun = at(5'000 * call), .ended = at(5'000 * call + 4'000)});
+    }
+    UsageSnapshot sum;
+    for (const UsageWindow& window : usage.history({})) sum += window.usage;
+    EXPECT_EQ(calls_of(sum), 100U);
+    EXPECT_EQ(sum.collectives[0].taken, milliseconds(400'000));
+    EXPECT_EQ(sum.waits.at(0).waited, milliseconds(100));
+    EXPECT_EQ(sum.paths.at(0).counters.sent, 800U);
+    const auto last = usage.history({}).back();
+    EXPECT_TRUE(usage.history(last.end()).empty());
 }
 
 }  // namespace
