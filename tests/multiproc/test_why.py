@@ -17,7 +17,7 @@ import pytest
 from prometheus_client import parser
 
 from multiproc.test_status import PATIENCE_S, job, queried_until, secret_in, status
-from pccl.diagnostics import exporter
+from pccl.diagnostics import exporter, ledger
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +47,22 @@ for _ in range(10):
     comm.all_reduce(np.ones(1000, dtype=np.float32))
 time.sleep(120)
 """
+MESSAGE_JOB = """
+import time
+import numpy as np
+import pccl
+
+comm = pccl.Communicator(rendezvous="env://", timeout=60.0)
+for _ in range(10):
+    if comm.rank == 0:
+        time.sleep(0.02)
+        comm.send(np.ones(1000, dtype=np.float32), 1)
+    elif comm.rank == 1:
+        comm.recv(np.ones(1000, dtype=np.float32), 0)
+time.sleep(120)
+"""
 RANKS = 3
+WHY = [sys.executable, "-m", "pccl", "why"]
 
 
 def usages(answer: dict[str, Any]) -> list[dict[str, Any]]:
@@ -95,6 +110,59 @@ def test_counters_are_in_the_format_of_prometheus(tmp_path: Path) -> None:
     assert {s.value for s in moved if s.labels["path"] == "shm"} == {10 * 4000}
     assert all(sample.value > 0 for sample in families["pccl_cpu_seconds"].samples)
     assert len(families["pccl_up"].samples) == RANKS
+
+
+def test_messages_are_counted_with_whom_they_wait_for(tmp_path: Path) -> None:
+    def have_ended(answer: dict[str, Any]) -> bool:
+        received = [usage["messages"]["received"]["calls"] for usage in usages(answer)]
+        return sorted(received) == [0, 0, 10]
+
+    with job(MESSAGE_JOB, "pccl", "run", "-n", str(RANKS), folder=tmp_path) as launcher:
+        queried_until(have_ended, launcher)
+        done = status(launcher, "--prometheus")
+    families = {each.name: each for each in parser.text_string_to_metric_families(done.stdout)}
+    moved = {
+        (sample.labels["rank"], sample.labels["direction"]): sample.value
+        for sample in families["pccl_message_bytes"].samples
+        if sample.value
+    }
+    assert moved == {("0", "sent"): 40_000, ("1", "received"): 40_000}
+    waits = {
+        (sample.labels["rank"], sample.labels["peer"], sample.labels["act"])
+        for sample in families["pccl_message_wait_seconds"].samples
+    }
+    assert ("1", "0", "send") in waits
+
+
+def test_the_history_is_saved_and_read_again(tmp_path: Path) -> None:
+    saved = tmp_path / "a.json"
+    with job(LATE_JOB, "pccl", "run", "-n", str(RANKS), folder=tmp_path) as launcher:
+        queried_until(lambda answer: have_called(answer, "shm"), launcher)
+        looked_at = why(str(launcher), "--seconds", "4", "--save", str(saved), "--json")
+    (seen,) = json.loads(looked_at)["groups"]
+    assert [cause["ranks"] for cause in seen["causes"]] == [[2]]
+    history = ledger.Ledger.of_text(saved.read_text(), "a.json")
+    assert [record.rank for record in history.records] == [0, 1, 2]
+    assert all(record.windows for record in history.records)
+    (read,) = json.loads(why(str(saved), str(saved), "--json"))["groups"]
+    assert [episode["cause"]["ranks"] for episode in read["episodes"]] == [[2]]
+    assert "rank 2" in why(str(saved))
+    assert 'pccl_cause_ratio{group="world"' in why(str(saved), "--prometheus")
+
+
+def test_a_file_that_is_no_ledger_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("{}")
+    done = subprocess.run(
+        [*WHY, str(tmp_path / "a.json")], capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
+    assert "a.json is no ledger of `pccl why --save`" in done.stderr
+
+
+def why(*arguments: str) -> str:
+    return subprocess.run(
+        [*WHY, *arguments], capture_output=True, text=True, check=True, timeout=PATIENCE_S
+    ).stdout
 
 
 def test_counters_are_served_until_the_job_ends(tmp_path: Path) -> None:

@@ -3,83 +3,134 @@
 
 import dataclasses
 import textwrap
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from pccl._internal import given_file
+from pccl._internal.whole_file import write_whole
 from pccl.cli import status, terminal
-from pccl.diagnostics import causes, job_status
+from pccl.diagnostics import causes, job_status, verdicts
+from pccl.diagnostics.ledger import Ledger, merged
 
 EXAMPLES = terminal.examples(
     "pccl why 4711                    # a process, or the torchrun that started it",
     "pccl why 10.0.0.1:40123 --seconds 10",
+    "pccl why 4711 --save a.json      # keeps the history of its counters",
+    "pccl why a.json b.json           # of several ranks, jobs or runs",
     "pccl why 4711 --json",
 )
 
-
+_MOST_BYTES = 1 << 30  # of a file
 _HEAD = ("rank", "process", "between", "within", "predicted", "waiting", "mostly for")
 
 
 def why(
-    target: status.Target,
+    targets: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="PID|ADDRESS|FILE...",
+            help="A process of a job, one that has started such, where one listens, or a file of"
+            " --save.",
+        ),
+    ],
     seconds: Annotated[
         float, typer.Option(min=0.1, max=3600, help="Time over which the job is looked at.")
     ] = 5.0,
     timeout: status.AnswerSeconds = 3.0,
+    save: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the merged history to this file, as JSON."),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object instead of text.")
     ] = False,
+    as_prometheus: Annotated[
+        bool, typer.Option("--prometheus", help="Print causes in Prometheus' text format.")
+    ] = False,
 ) -> None:
-    """Show which rank, core or path a slow job waits for.
+    """Show which rank, core or path a slow job waits for, and since when.
 
-    All processes are queried a few times, and the counters of their collectives are compared. For a
+    All processes are queried a few times, and the counters of their collectives are compared.
+    Processes also keep a history of these counters, whose windows show when a cause began. For a
     job that hangs, see pccl status.
     """
-    processes = status.processes_at(target)
-    looks = causes.looks(lambda: job_status.query_job(processes, timeout), seconds)
-    looks[0].require_answer()
-    groups = causes.group_times(looks)
-    if as_json:
-        terminal.print_json({"groups": [_as_json(group) for group in groups]})
-        return
-    for group in groups:
-        _print(group)
-    if not groups:
+    if as_json and as_prometheus:
+        raise ValueError("--json and --prometheus exclude each other")
+    files = [target for target in targets if Path(target).is_file()]
+    processes = [each for t in targets if t not in files for each in status.processes_at(t)]
+    ledgers = [Ledger.of_text(given_file.text_of(name, _MOST_BYTES), name) for name in files]
+    looks: list[job_status.Job] = []
+    if processes:
+        looks = causes.looks(lambda: job_status.query_job(processes, timeout), seconds)
+        looks[0].require_answer()
+        ledgers.append(job_status.query_ledger(looks[-1], timeout))
+    ledger = merged(ledgers)
+    if save is not None:
+        write_whole(save, ledger.text())
+    found = verdicts.verdicts_of(looks, ledger)
+    if as_prometheus:
+        typer.echo(verdicts.exposition(found), nl=False)
+    elif as_json:
+        terminal.print_json({"groups": [_as_json(verdict) for verdict in found]})
+    else:
+        _print_all(found, looks, f"{seconds:g}", " ".join(targets))
+
+
+def _print_all(
+    found: list[verdicts.Verdict], looks: list[job_status.Job], seconds: str, target: str
+) -> None:
+    for verdict in found:
+        _print(verdict)
+    if not found and looks:
         print(
-            f"No collective on host memory ended within {seconds:g} s; pccl status {target} shows"
+            f"No collective on host memory ended within {seconds} s; pccl status {target} shows"
             " where the ranks are."
         )
-    for silent in looks[-1].unheard:
+    elif not found:
+        print("The files contain no collectives.")
+    for silent in looks[-1].unheard if looks else ():
         print(terminal.printable(f"{silent.name} does not answer: {silent.reason}"))
 
 
-def _as_json(group: causes.GroupTime) -> dict[str, object]:
+def _as_json(verdict: verdicts.Verdict) -> dict[str, object]:
+    now = verdict.now
     return {
-        "group": group.group,
-        "size": group.size,
-        "seconds": group.seconds,
+        "group": verdict.group,
+        "size": verdict.size,
+        "seconds": now.seconds if now else 0.0,
         "ranks": [
             dataclasses.asdict(rank) | {"within_s": rank.usage.within_s, "own_s": rank.own_s}
-            for rank in group.ranks
+            for rank in (now.ranks if now else ())
         ],
-        "causes": [dataclasses.asdict(cause) for cause in causes.causes_of(group)],
+        "causes": [dataclasses.asdict(e.cause) for e in verdict.episodes if e.is_seen],
+        "episodes": [dataclasses.asdict(episode) for episode in verdict.episodes],
     }
 
 
-def _print(group: causes.GroupTime) -> None:
-    print(terminal.printable(f"group {group.group}: {group.calls} collectives"))
+def _print(verdict: verdicts.Verdict) -> None:
+    now = verdict.now
+    count = f": {now.calls} collectives" if now else f" of {verdict.size} ranks"
+    print(terminal.printable(f"group {verdict.group}{count}"))
+    if now:
+        _print_ranks(now)
+    for episode in verdict.episodes:
+        cause, since = episode.cause, verdicts.since_text(episode)
+        when = f"{since}, " if since else ""
+        text = terminal.printable(f"{when}{cause.part:.0%} of the time: {cause.text}.")
+        print(textwrap.fill(text, width=terminal.width(), subsequent_indent="  "))
+    if not verdict.episodes:
+        print(f"No rank and no path costs the others {causes.LEAST_PART:.0%} of the time.")
+    print()
+
+
+def _print_ranks(group: causes.GroupTime) -> None:
     rows = [_HEAD, *map(_row, group.ranks)]
     cells = [[terminal.printable(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:
         print("  ".join(f"{cell:<{wide}}" for cell, wide in zip(row, widths, strict=True)).rstrip())
-    found = causes.causes_of(group)
-    for cause in found:
-        text = terminal.printable(f"{cause.part:.0%} of the time: {cause.text}.")
-        print(textwrap.fill(text, width=terminal.width(), subsequent_indent="  "))
-    if not found:
-        print(f"No rank and no path costs the others {causes.LEAST_PART:.0%} of the time.")
-    print()
 
 
 def _row(rank: causes.RankTime) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ others, follow from the counters of the kernel's TCP.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import statistics
 import time
 import typing
@@ -20,7 +21,16 @@ if typing.TYPE_CHECKING:
     from pccl.diagnostics.job_status import Job, Process, Seat
     from pccl.diagnostics.usage import CpuTimes, Path, Usage
 
-__all__ = ["Cause", "GroupTime", "RankTime", "causes_of", "group_times", "looks"]
+__all__ = [
+    "Cause",
+    "GroupTime",
+    "RankTime",
+    "causes_of",
+    "group_times",
+    "is_like",
+    "lasting_causes",
+    "looks",
+]
 
 LEAST_PART = 0.05  # of a group's time that a cause must cost
 _CORE_PART = 0.3  # of an excess for which waits for a core are given as the reason
@@ -58,6 +68,7 @@ class GroupTime:
     group: str
     size: int
     ranks: tuple[RankTime, ...]
+    key: str = ""  # several groups may have the same name
 
     @property
     def seconds(self) -> float:
@@ -113,19 +124,59 @@ def group_times(looks: Sequence[Job]) -> list[GroupTime]:
         spent = RankTime(seat.rank, process.host, process.pid, change, cpu)
         groups.setdefault(seat.identity, []).append((seat, spent))
     return [
-        GroupTime(members[0][0].group, members[0][0].size, tuple(ranks))
+        GroupTime(members[0][0].group, members[0][0].size, tuple(ranks), members[0][0].key)
         for members in groups.values()
         if (ranks := _sorted(time for _, time in members if time.usage.calls))
     ]
 
 
-def causes_of(group: GroupTime) -> list[Cause]:
-    """Return the causes that cost a group at least LEAST_PART of its time, costliest first."""
+def lasting_causes(looks: Sequence[Job]) -> list[tuple[GroupTime, list[Cause]]]:
+    """Return the groups with the causes that lasted: those of most times between two looks, too.
+
+    What else runs on a host disturbs ranks and paths for moments.
+    """
+    if not looks:
+        return []
+    parts = [_by_group(group_times(both)) for both in itertools.pairwise(looks)]
+    found = []
+    for group in group_times(looks):
+        own = [part[group.key] for part in parts if group.key in part]
+        in_parts = [causes_of(each, 1 / len(own)) for each in own]
+        lasting = [
+            cause
+            for cause in causes_of(group)
+            if sum(any(is_like(cause, c) for c in each) for each in in_parts) > len(own) / 2
+        ]
+        found.append((group, lasting))
+    return found
+
+
+def is_like(a: Cause, b: Cause) -> bool:
+    """Return whether causes may have one origin: a late rank may be short of a core."""
+    return (a.kind == "path") == (b.kind == "path") and a.ranks == b.ranks
+
+
+def causes_of(group: GroupTime, part: float = 1.0) -> list[Cause]:
+    """Return the causes that cost a group at least LEAST_PART of its time, costliest first.
+
+    Parameters
+    ----------
+    group
+        The group over some time.
+    part
+        Part of a longer time in which so many bytes as usual are needed for a cause.
+    """
     if len(group.ranks) < 2 or group.seconds <= 0:
         return []
-    late, path = _late_rank(group), _bad_path(group)
-    causes = [cause for cause in (late, path or _distant_path(group, late)) if cause is not None]
+    late, path = _late_rank(group), _bad_path(group, part)
+    causes = [
+        cause for cause in (late, path or _distant_path(group, late, part)) if cause is not None
+    ]
     return sorted(causes, key=lambda cause: -cause.seconds)
+
+
+def _by_group(groups: Iterable[GroupTime]) -> dict[str, GroupTime]:
+    return {group.key: group for group in groups}
 
 
 def _seats(job: Job) -> Iterator[tuple[Seat, Process]]:
@@ -181,12 +232,14 @@ def _queued_s(rank: RankTime) -> float:
     return rank.cpu.queued_s if rank.cpu else 0.0
 
 
-def _bad_path(group: GroupTime) -> Cause | None:
+def _bad_path(group: GroupTime, part: float) -> Cause | None:
     """Return the path that is full, or else the one that loses bytes."""
     if (full := _full_path(group)) is not None:
         return full
-    worst = max(_paths(group), key=lambda path: _resent_part(path[2]), default=None)
-    if worst is None or _resent_part(worst[2]) < _LOSSY_PART or worst[2].resent < _LOSSY_BYTES:
+    worst = max(_paths(group, part), key=lambda path: _resent_part(path[2]), default=None)
+    if worst is None or _resent_part(worst[2]) < _LOSSY_PART:
+        return None
+    if worst[2].resent < _LOSSY_BYTES * part:
         return None
     sender, receiver, path = worst
     text = f"loses packets: TCP has sent {_resent_part(path):.1%} of its bytes again"
@@ -228,7 +281,7 @@ def _full_path(group: GroupTime) -> Cause | None:
     return Cause(group.group, "path", ranks, lost, lost / group.seconds, text)
 
 
-def _distant_path(group: GroupTime, late: Cause | None) -> Cause | None:
+def _distant_path(group: GroupTime, late: Cause | None, part: float) -> Cause | None:
     """Return the path whose round trip stands out, unless a rank explains half of the waits.
 
     A receiver that is late, or waits for a core, delays its acknowledgements: both directions of a
@@ -236,7 +289,7 @@ def _distant_path(group: GroupTime, late: Cause | None) -> Cause | None:
     """
     round_trips: dict[tuple[int, int], float] = {}
     ends: dict[tuple[int, int], tuple[RankTime, RankTime]] = {}
-    for sender, receiver, path in _paths(group):
+    for sender, receiver, path in _paths(group, part):
         pair = (min(sender.rank, receiver.rank), max(sender.rank, receiver.rank))
         ends[pair] = (sender, receiver)
         round_trips[pair] = min(round_trips.get(pair, path.round_trip_s), path.round_trip_s)
@@ -252,12 +305,12 @@ def _distant_path(group: GroupTime, late: Cause | None) -> Cause | None:
     return None if late and cause and late.seconds >= cause.seconds / 2 else cause
 
 
-def _paths(group: GroupTime) -> Iterator[tuple[RankTime, RankTime, Path]]:
+def _paths(group: GroupTime, part: float) -> Iterator[tuple[RankTime, RankTime, Path]]:
     by_rank = {rank.rank: rank for rank in group.ranks}
     for sender in group.ranks:
         for path in sender.usage.network:
             receiver = by_rank.get(path.peer)
-            if receiver is not None and path.bytes >= _LEAST_BYTES:
+            if receiver is not None and path.bytes >= _LEAST_BYTES * part:
                 yield sender, receiver, path
 
 

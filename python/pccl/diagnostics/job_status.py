@@ -13,14 +13,21 @@ import os
 import typing
 
 from pccl._internal.time_limits import limit_of
-from pccl.diagnostics import flight, flight_files
-from pccl.diagnostics.usage import CpuTimes, Usage, cpu_times_of, usage_of
+from pccl.diagnostics import flight, flight_files, ledger
+from pccl.diagnostics.usage import (
+    CpuTimes,
+    Launches,
+    Usage,
+    cpu_times_of,
+    launches_of,
+    usage_of,
+)
 from pccl.errors import Error
 
 if typing.TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["Job", "Process", "Seat", "Unheard", "query_job"]
+__all__ = ["Job", "Process", "Seat", "Unheard", "query_job", "query_ledger"]
 
 _AT_ONCE = 16
 _MOST_ANSWERS = 1 << 13  # per process
@@ -35,6 +42,7 @@ _MALFORMED = (
 )
 
 _Json: typing.TypeAlias = dict[str, typing.Any]
+_Request: typing.TypeAlias = "Callable[[str, bytes, int, float], bytes]"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,7 +59,8 @@ class Seat:
     seconds: float | None  # since the start of the operation, or the end of the last one
     awaited: tuple[int, ...]  # awaited ranks
     broken: str  # reason of the group's failure here; empty: none
-    usage: Usage | None = None  # counters of its collectives; None: on GPUs
+    usage: Usage | None = None  # counters of its operations; None: on GPUs
+    launches: Launches | None = None  # None: on host memory
 
     @property
     def identity(self) -> tuple[str, str]:
@@ -129,6 +138,46 @@ def query_job(processes: Iterable[tuple[str, ...]], timeout_s: float) -> Job:
     return Job(tuple(heard.values()), tuple(survey.unheard))
 
 
+def query_ledger(job: Job, timeout_s: float) -> ledger.Ledger:
+    """Query the history of the counters of all ranks that have answered.
+
+    A rank that does not answer this time is left out.
+
+    Parameters
+    ----------
+    job
+        The answers of ``query_job``.
+    timeout_s
+        Maximum time for each answer, in seconds.
+    """
+    members = [
+        (seat, process)
+        for process in job.processes
+        for seat in process.seats
+        if seat.key and seat.usage is not None
+    ]
+    limit_s = limit_of(timeout_s, "timeout_s")
+    with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
+        found = pool.map(lambda member: _record_at(*member, limit_s), members)
+        return ledger.merged([ledger.Ledger(tuple(each for each in found if each is not None))])
+
+
+def _record_at(seat: Seat, process: Process, timeout_s: float) -> ledger.Record | None:
+    from pccl import _core
+
+    reports: list[_Json] = []
+    try:
+        key = bytes.fromhex(seat.key)
+        for _, answer in _answers(process.door, key, timeout_s, _core.request_history):
+            reports += answer["windows"]
+        windows = ledger.windows_of(reports)
+    except (Error, *_MALFORMED):
+        return None
+    return ledger.Record(
+        seat.group, seat.key, seat.size, seat.rank, process.host, process.pid, windows
+    )
+
+
 @dataclasses.dataclass(frozen=True)
 class _Member:
     name: str
@@ -196,13 +245,16 @@ def _in_words(error: Exception) -> str:
     )
 
 
-def _answers(door: str, group: bytes, timeout_s: float) -> Iterator[tuple[bytes, _Json]]:
+def _answers(
+    door: str, group: bytes, timeout_s: float, request: _Request | None = None
+) -> Iterator[tuple[bytes, _Json]]:
     """Yield the answers that make up a list, each as raw text and parsed."""
     from pccl import _core
 
+    request = request or _core.request_status
     first = 0
     for _ in range(_MOST_ANSWERS):
-        text = _core.request_status(door, group, first, timeout_s)
+        text = request(door, group, first, timeout_s)
         try:
             answer = json.loads(text)
             following = answer["next"]
@@ -256,6 +308,7 @@ def _seat(group: _Json, answer: _Json) -> Seat:
         awaited=tuple(int(rank) for rank in group.get("awaited", ())),
         broken=str(group.get("broken", "")),
         usage=usage_of(group.get("usage")),
+        launches=launches_of(group.get("launches")),
     )
     if waits := group.get("waits"):
         return dataclasses.replace(

@@ -12,7 +12,7 @@ if typing.TYPE_CHECKING:
 
     from pccl.diagnostics.exposition import Sample
     from pccl.diagnostics.job_status import Job, Process, Seat
-    from pccl.diagnostics.usage import Usage
+    from pccl.diagnostics.usage import Launches, Messages, Usage
 
 __all__ = ["exposition"]
 
@@ -45,6 +45,21 @@ _SENT = Metric(
 )
 _RESENT = Metric("pccl_path_resent_bytes_total", "counter", "Bytes that TCP has sent again.")
 _ROUND_TRIP = Metric("pccl_path_round_trip_seconds", "gauge", "TCP's smoothed round trip.")
+_MESSAGES = Metric("pccl_messages_total", "counter", "Messages that have ended.")
+_MESSAGE_BYTES = Metric("pccl_message_bytes_total", "counter", "Bytes of messages.")
+_MESSAGE_TIME = Metric(
+    "pccl_message_seconds_total", "counter", "Time with a message of the rank under way."
+)
+_MESSAGE_WAITED = Metric(
+    "pccl_message_wait_seconds_total",
+    "counter",
+    "Time in which a message was waited for and the peer had to act.",
+)
+_LAUNCHES = Metric(
+    "pccl_launches_total", "counter", "Collectives and messages launched on the GPU."
+)
+_LAUNCH_BYTES = Metric("pccl_launch_bytes_total", "counter", "Bytes of launches on the GPU.")
+_LAUNCH_TIME = Metric("pccl_launch_seconds_total", "counter", "Time of the host in launches.")
 _METRICS = (
     _UP,
     _RUN,
@@ -60,6 +75,13 @@ _METRICS = (
     _SENT,
     _RESENT,
     _ROUND_TRIP,
+    _MESSAGES,
+    _MESSAGE_BYTES,
+    _MESSAGE_TIME,
+    _MESSAGE_WAITED,
+    _LAUNCHES,
+    _LAUNCH_BYTES,
+    _LAUNCH_TIME,
 )
 
 
@@ -94,6 +116,9 @@ def _samples_of_seat(seat: Seat, process: Process) -> Iterator[Sample]:
         yield _RUNNING, labels, seat.seconds
     if seat.usage is not None:
         yield from _samples_of_usage(seat.usage, labels)
+        yield from _samples_of_messages(seat.usage.messages, labels)
+    if seat.launches is not None:
+        yield from _samples_of_launches(seat.launches, labels)
 
 
 def _samples_of_usage(usage: Usage, labels: dict[str, str]) -> Iterator[Sample]:
@@ -107,7 +132,34 @@ def _samples_of_usage(usage: Usage, labels: dict[str, str]) -> Iterator[Sample]:
     for wait in usage.waits:
         yield _WAITED, labels | {"peer": str(wait.rank), "act": wait.act}, wait.seconds
     for link in usage.network:
-        to_peer = labels | {"peer": str(link.peer)}
+        to_peer = labels | {"peer": str(link.peer), "interface": link.interface}
         yield _SENT, to_peer, link.bytes
         yield _RESENT, to_peer, link.resent
         yield _ROUND_TRIP, to_peer, link.round_trip_s
+
+
+def _samples_of_messages(messages: Messages, labels: dict[str, str]) -> Iterator[Sample]:
+    for direction, totals in (("sent", messages.sent), ("received", messages.received)):
+        yield _MESSAGES, labels | {"direction": direction}, totals.calls
+        yield _MESSAGE_BYTES, labels | {"direction": direction}, totals.bytes
+    yield _MESSAGE_TIME, labels, messages.seconds
+    for wait in messages.waits:
+        yield _MESSAGE_WAITED, labels | {"peer": str(wait.rank), "act": wait.act}, wait.seconds
+
+
+def _samples_of_launches(launches: Launches, labels: dict[str, str]) -> Iterator[Sample]:
+    counts = {
+        "collective": launches.calls,
+        "message": launches.messages,
+        "captured": launches.captured,
+    }
+    for kind, count in counts.items():
+        yield _LAUNCHES, labels | {"kind": kind}, count
+    moved = {
+        "collective": launches.bytes,
+        "sent": launches.sent_bytes,
+        "received": launches.received_bytes,
+    }
+    for kind, size in moved.items():
+        yield _LAUNCH_BYTES, labels | {"kind": kind}, size
+    yield _LAUNCH_TIME, labels, launches.launch_s

@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Since when a group's collectives have taken long, and why: causes over the windows of a ledger.
+
+The causes of each window (pccl.diagnostics.causes) are those of its time. Windows in a row with one
+cause are an episode. A path that has become slower than it was is found by its own earlier windows.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import statistics
+import typing
+
+from pccl.diagnostics import causes
+from pccl.diagnostics.causes import Cause, GroupTime, RankTime
+from pccl.diagnostics.usage import CpuTimes, Usage
+
+if typing.TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from pccl.diagnostics.ledger import Ledger, Record, Window
+    from pccl.diagnostics.usage import Path
+
+__all__ = ["Episode", "Step", "episodes_of", "slowed_paths", "steps_of"]
+
+_MOST_MISSING = 1  # windows without the cause within an episode
+_LEAST_PART = causes.LEAST_PART
+# A path has become slower if it carries at most this part of what it did, by itself and beside what
+# the other paths of the group carry of what they did.
+_SLOWER = 0.7
+_LEAST_WINDOWS = 2  # before and after a change
+_LEAST_BYTES = 64 << 10  # of a window that counts for the rate of a path
+_LEAST_BUSY_S = 5e-3
+
+_Load: typing.TypeAlias = tuple[float, float] | None  # bytes, and the seconds for them
+_PathKey: typing.TypeAlias = tuple[int, int, str]  # sender, receiver, interface of the sender
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """A group in one window of time."""
+
+    begin_s: int  # since 1970
+    end_s: int
+    group: GroupTime
+
+
+@dataclasses.dataclass(frozen=True)
+class Episode:
+    """A time in which one cause made a group's collectives take long."""
+
+    cause: Cause  # that of the whole time
+    begin_s: int | None  # since 1970; None: it is as old as the ledger
+    end_s: int | None  # None: it is not over
+    rate: float | None = None  # of a path: the part that it carries of what it did before
+    is_seen: bool = False  # by looks at the running job, too
+
+
+def steps_of(ledger: Ledger) -> dict[str, list[Step]]:
+    """Return the steps of each group, oldest first, by the key of the group.
+
+    Groups of the same name and size on the same hosts that follow each other are runs of one job:
+    their steps have the key of the last one.
+    """
+    groups: dict[str, list[Record]] = {}
+    for record in ledger.records:
+        groups.setdefault(record.key, []).append(record)
+    runs = {key: list(_steps_of_group(records)) for key, records in groups.items()}
+    chains: dict[tuple[object, ...], tuple[str, list[Step]]] = {}
+    found: dict[str, list[Step]] = {}
+    for key in sorted((k for k in runs if runs[k]), key=lambda k: (runs[k][0].begin_s, k)):
+        place = _place_of(groups[key])
+        last, steps = chains.get(place, ("", []))
+        if steps and steps[-1].end_s <= runs[key][0].begin_s:
+            del found[last]
+        else:
+            steps = []
+        found[key] = [*steps, *runs[key]]
+        chains[place] = (key, found[key])
+    return found
+
+
+def episodes_of(steps: Sequence[Step]) -> list[Episode]:
+    """Return the episodes of a group, the one that cost most first."""
+    found: list[Episode] = []
+    open_since: dict[tuple[object, ...], list[int]] = {}  # indexes of the steps with a cause
+    for index, step in enumerate(steps):
+        names = {_name_of(cause) for cause in causes.causes_of(step.group)}
+        for name in names:
+            open_since.setdefault(name, []).append(index)
+        over = [n for n, at in open_since.items() if index - at[-1] > _MOST_MISSING]
+        found += [_episode(steps, name, open_since.pop(name)) for name in over]
+    found += [_episode(steps, name, at) for name, at in open_since.items()]
+    found = [*_not_brief(found), *slowed_paths(steps)]
+    return sorted(found, key=lambda episode: -episode.cause.seconds)
+
+
+def slowed_paths(steps: Sequence[Step]) -> list[Episode]:
+    """Return the paths that carry less than they did, and since when, the slowest first."""
+    rates = [_rates_of(step) for step in steps]
+    keys = {key for each in rates for key in each}
+    found = []
+    for key in sorted(keys):
+        split = _change_of([each.get(key) for each in rates])
+        if split is None or (ratio := _ratio(rates, key, split)) is None:
+            continue
+        others = [r for k in keys - {key} if (r := _ratio(rates, k, split)) is not None]
+        if ratio > _SLOWER or (others and ratio > _SLOWER * statistics.median(others)):
+            continue
+        part = _lost_part(steps, split)
+        if part >= _LEAST_PART:
+            found.append(_slowed(steps, split, key, ratio, part))
+    return sorted(found, key=lambda episode: episode.rate or 0.0)
+
+
+def _slowed(steps: Sequence[Step], split: int, key: _PathKey, ratio: float, part: float) -> Episode:
+    sender, receiver, interface = key
+    hosts = {rank.rank: rank.host for step in steps[split:] for rank in step.group.ranks}
+    by = f" by {interface}" if interface else ""
+    text = (
+        f"the path from rank {sender} ({hosts[sender]}) to rank {receiver}"
+        f" ({hosts.get(receiver, '?')}){by} carries {ratio:.2f} of what it did"
+    )
+    seconds = part * sum(step.group.seconds for step in steps[split:])
+    cause = Cause(steps[-1].group.group, "path", (sender, receiver), seconds, part, text)
+    return Episode(cause, steps[split].begin_s, None, ratio)
+
+
+def _place_of(records: Sequence[Record]) -> tuple[object, ...]:
+    ranks = sorted((record.rank, record.host) for record in records)
+    return records[0].group, records[0].size, tuple(ranks)
+
+
+def _steps_of_group(records: Sequence[Record]) -> Iterator[Step]:
+    for begin, end in _common_spans(records):
+        ranks = []
+        for record in records:
+            parts = [w for w in record.windows if begin <= w.begin_s and w.end_s <= end]
+            if parts:
+                ranks.append(_rank_time(record, parts))
+        ranks = [rank for rank in ranks if rank.usage.calls]
+        if ranks:
+            ranks.sort(key=lambda rank: rank.rank)
+            group = GroupTime(records[0].group, records[0].size, tuple(ranks), records[0].key)
+            yield Step(begin, end, group)
+
+
+def _common_spans(records: Iterable[Record]) -> Iterator[tuple[int, int]]:
+    """Yield the longest windows of any rank: each window of another rank is a part of one."""
+    spans = {(w.begin_s, w.end_s) for record in records for w in record.windows}
+    end = 0
+    for span in sorted(spans, key=lambda each: (each[0], -each[1])):
+        if span[1] > end:
+            end = span[1]
+            yield span
+
+
+def _rank_time(record: Record, windows: Iterable[Window]) -> RankTime:
+    usage, cpu = None, CpuTimes(0.0, 0.0)
+    for window in windows:
+        usage = window.usage if usage is None else usage + window.usage
+        cpu += window.cpu
+    assert usage is not None
+    return RankTime(record.rank, record.host, record.pid, usage, cpu)
+
+
+def _name_of(cause: Cause) -> tuple[object, ...]:
+    """Return what causes of one origin have in common: a late rank may be short of a core."""
+    return "path" if cause.kind == "path" else "rank", cause.ranks
+
+
+def _episode(steps: Sequence[Step], name: tuple[object, ...], at: Sequence[int]) -> Episode:
+    own = steps[at[0] : at[-1] + 1]
+    whole = _sum_of([step.group for step in own])
+    of_whole = [cause for cause in causes.causes_of(whole) if _name_of(cause) == name]
+    of_last = [c for c in causes.causes_of(steps[at[-1]].group) if _name_of(c) == name]
+    is_over = len(steps) - 1 - at[-1] > _MOST_MISSING
+    return Episode(
+        (of_whole or of_last)[0],
+        steps[at[0]].begin_s if at[0] else None,
+        steps[at[-1]].end_s if is_over else None,
+    )
+
+
+def _not_brief(episodes: Iterable[Episode]) -> Iterator[Episode]:
+    """Leave out what was over after one short window."""
+    for episode in episodes:
+        is_long = episode.end_s is None or episode.begin_s is None
+        if is_long or episode.end_s - episode.begin_s > 2:
+            yield episode
+
+
+def _sum_of(groups: Sequence[GroupTime]) -> GroupTime:
+    sums: dict[tuple[int, str, int], tuple[Usage, CpuTimes]] = {}
+    for group in groups:
+        for rank in group.ranks:
+            key, cpu = (rank.rank, rank.host, rank.pid), rank.cpu or CpuTimes(0.0, 0.0)
+            known = sums.get(key)
+            sums[key] = (known[0] + rank.usage, known[1] + cpu) if known else (rank.usage, cpu)
+    ranks = tuple(RankTime(*key, *value) for key, value in sorted(sums.items()))
+    return GroupTime(groups[-1].group, groups[-1].size, ranks, groups[-1].key)
+
+
+def _rates_of(step: Step) -> dict[_PathKey, tuple[float, float]]:
+    """Return the bytes, and the seconds in which a path was busy, of each path that counts."""
+    return {
+        (rank.rank, path.peer, path.interface): (float(path.bytes), path.busy_s)
+        for rank in step.group.ranks
+        for path in rank.usage.network
+        if _counts(path)
+    }
+
+
+def _counts(path: Path) -> bool:
+    return path.bytes >= _LEAST_BYTES and path.busy_s >= _LEAST_BUSY_S
+
+
+def _rate(loads: Iterable[_Load]) -> float | None:
+    known = [load for load in loads if load is not None]
+    if len(known) < _LEAST_WINDOWS:
+        return None
+    return statistics.median(size / busy for size, busy in known)
+
+
+def _change_of(loads: Sequence[_Load]) -> int | None:
+    """Return the index from which on a path is slower: where two rates fit all windows best.
+
+    The fit is by least squares of the logarithms.
+    """
+    logs = [(at, math.log(load[0] / load[1])) for at, load in enumerate(loads) if load is not None]
+    total, before = sum(value for _, value in logs), 0.0
+    best, split = 0.0, None
+    for count in range(1, len(logs)):
+        before += logs[count - 1][1]
+        rest = len(logs) - count
+        fall = before / count - (total - before) / rest
+        gain = fall * fall * count * rest
+        if fall > 0 and min(count, rest) >= _LEAST_WINDOWS and gain > best:
+            best, split = gain, logs[count][0]
+    return split
+
+
+def _ratio(
+    rates: Sequence[dict[_PathKey, tuple[float, float]]], key: _PathKey, split: int
+) -> float | None:
+    before = _rate(each.get(key) for each in rates[:split])
+    after = _rate(each.get(key) for each in rates[split:])
+    return after / before if before and after else None
+
+
+def _lost_part(steps: Sequence[Step], split: int) -> float:
+    """Return which part of the time since a change collectives take longer than before it.
+
+    They are compared by the ratio of measured to predicted time, as their lengths may differ.
+    """
+    before = _sum_of([step.group for step in steps[:split]])
+    after = _sum_of([step.group for step in steps[split:]])
+    known = {rank.rank: rank.usage for rank in before.ranks if rank.usage.predicted_s > 0}
+    lost = [
+        rank.usage.within_s
+        - rank.usage.predicted_s * (known[rank.rank].within_s / known[rank.rank].predicted_s)
+        for rank in after.ranks
+        if rank.rank in known
+    ]
+    return statistics.median(lost) / after.seconds if lost and after.seconds > 0 else 0.0
