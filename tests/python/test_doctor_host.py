@@ -27,6 +27,7 @@ from pccl.diagnostics.doctor.host import (
     limits,
     memory,
     network,
+    plugins,
     privileges,
     versions,
 )
@@ -471,6 +472,38 @@ def test_gpus_that_this_process_cannot_use_are_found() -> None:
         ({"path": "in host memory (GPU 0 does not reach GPU 1)"}, "gpus.peer_access"),
     ):
         assert [each.check for each in gpus.check(dataclasses.replace(good, **changes))] == [check]
+
+
+def test_a_net_plugin_that_cannot_be_loaded_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    failure = {"file": "", "symbol": "", "name": "", "failure": "no such file\nas libnone.so"}
+    monkeypatch.setattr(plugins._core, "net_plugin_report", lambda: failure)
+    (found,) = plugins.check(plugins.read(Root(environment={"PCCL_NET_PLUGIN": "none"})))
+    assert (found.check, found.severity) == ("plugins.net", "error")
+    assert "no such file as libnone.so" in found.line
+    assert list(plugins.check(plugins.read(Root(environment={})))) == []
+
+
+def test_the_net_plugin_is_among_the_versions(monkeypatch: pytest.MonkeyPatch) -> None:
+    report = {"file": "a.so", "symbol": "ncclNetPlugin_v10", "name": "IB", "failure": ""}
+    monkeypatch.setattr(plugins._core, "net_plugin_report", lambda: report)
+    facts = versions.read(Root(environment={"PCCL_NET_PLUGIN": "ib"}))
+    assert facts.net_plugin == "IB v10"
+    assert facts.nccl_plugin == "v6 to v12"
+
+
+def test_the_nccl_plugin_of_another_installation_is_found(tmp_path: Path) -> None:
+    other = tmp_path / plugins.NCCL_PLUGIN
+    root = Root(environment={"NCCL_NET_PLUGIN": str(other)})
+    (missing,) = plugins.check(plugins.read(root))
+    assert "is no plug-in that can be read" in missing.line
+    other.write_bytes(b"\x7fELF\0ncclNetPlugin_v9\0ncclNetPlugin_v10\0")
+    plugins._tables_of.cache_clear()
+    (found,) = plugins.check(plugins.read(root))
+    assert (found.check, found.severity) == ("plugins.nccl", "warning")
+    assert f"names {other}, which is of another installation" in found.line
+    own = Path(plugins._core.__file__).parent / plugins.NCCL_PLUGIN
+    for name in (str(own), "libnccl-net-other.so", ""):
+        assert list(plugins.check(plugins.read(Root(environment={"NCCL_NET_PLUGIN": name})))) == []
 
 
 def test_torch_of_another_release_is_found() -> None:

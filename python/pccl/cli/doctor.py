@@ -105,14 +105,17 @@ def _examine(timeout: float, rounds: int) -> "Report | int":
     return examination.examine(met, Root(), options)
 
 
-def _examine_host(known: "list[Finding]") -> "Report":
+def _examine_host(failures: "list[Finding]") -> "Report":
+    from pccl.diagnostics.doctor.host import versions
     from pccl.diagnostics.doctor.host.examination import of_host
     from pccl.diagnostics.doctor.job.report import Report, merged
     from pccl.diagnostics.doctor.root import Root
 
     begun = time.monotonic()
-    found = [*known, *of_host(Root())]
-    return Report(merged(found, []), seconds=time.monotonic() - begun)
+    root = Root()
+    found = [*failures, *of_host(root)]
+    known = dataclasses.asdict(versions.read(root))
+    return Report(merged(found, []), seconds=time.monotonic() - begun, versions=known)
 
 
 def _print_report(report: "Report", *, as_json: bool, as_prometheus: bool) -> None:

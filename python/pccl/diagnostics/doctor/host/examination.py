@@ -15,6 +15,7 @@ from pccl.diagnostics.doctor.host import (
     limits,
     memory,
     network,
+    plugins,
     privileges,
     versions,
 )
@@ -35,6 +36,7 @@ _OF_RANKS: dict[str, Subject] = {
     "files": (files.read, files.check),
     "gpus": (gpus.read, gpus.check),
     "versions": (versions.read, versions.check),
+    "plugins": (plugins.read, plugins.check),
 }
 SUBJECTS: dict[str, Subject] = {
     **_OF_RANKS,

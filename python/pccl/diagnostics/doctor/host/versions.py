@@ -13,6 +13,7 @@ import typing
 from pccl import _build_info
 from pccl._version import __version__
 from pccl.diagnostics.doctor.finding import Finding, error, warning
+from pccl.diagnostics.doctor.host import plugins
 
 if typing.TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,10 +35,13 @@ class Versions:
     numpy: str = ""
     python: str = ""
     kernel: str = ""
+    net_plugin: str = ""  # that of PCCL_NET_PLUGIN, and its table: "IB v10"
+    nccl_plugin: str = ""  # tables of libnccl-net-pccl.so: "v6 to v12"
 
 
-def read(_: Root) -> Versions:
+def read(root: Root) -> Versions:
     """Read the versions of this process."""
+    own_plugins = plugins.read(root)
     return Versions(
         pccl=__version__,
         built_for_torch=_build_info.TORCH_VERSION,
@@ -45,6 +49,8 @@ def read(_: Root) -> Versions:
         numpy=_installed("numpy"),
         python=platform.python_version(),
         kernel=platform.release(),
+        net_plugin=own_plugins.net,
+        nccl_plugin=own_plugins.nccl,
     )
 
 

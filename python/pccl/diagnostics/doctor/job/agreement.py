@@ -21,7 +21,7 @@ _FATAL_VERSIONS = ("pccl",)
 
 def check(ranks: Sequence[RankFacts]) -> Iterator[Finding]:
     """Find ranks whose versions, settings or secrets differ from those of most ranks."""
-    for package in ("pccl", "torch", "numpy", "python"):
+    for package in ("pccl", "torch", "numpy", "python", "net_plugin"):
         yield from _check_version(ranks, package)
     for name in sorted({name for rank in ranks for name in rank.settings}):
         yield from _check_setting(ranks, name)
@@ -37,12 +37,13 @@ def check(ranks: Sequence[RankFacts]) -> Iterator[Finding]:
 
 def _check_version(ranks: Sequence[RankFacts], package: str) -> Iterator[Finding]:
     make = error if package in _FATAL_VERSIONS else warning
+    name = "the net plug-in" if package == "net_plugin" else package
     for odd, value, most in _minorities(ranks, lambda rank: rank.versions.get(package, "")):
         yield make(
             "agreement.version",
-            f"{listed(odd)} of {_hosts(ranks, odd)} have {package} {value or '(none)'}, the others"
+            f"{listed(odd)} of {_hosts(ranks, odd)} have {name} {value or '(none)'}, the others"
             f" {most or 'none'}",
-            f"install {package} {most} there" if most else f"uninstall {package} there",
+            f"install {name} {most} there" if most else f"uninstall {name} there",
             ranks=odd,
             package=package,
             version=value,

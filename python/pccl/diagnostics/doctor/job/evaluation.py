@@ -55,7 +55,8 @@ def report(
         )
         for number, host in enumerate(hosts)
     ]
-    return Report(merged(findings, names), rows, found_paths)
+    versions = facts[0].versions if facts else {}
+    return Report(merged(findings, names), rows, found_paths, versions=versions)
 
 
 def paths_of(hosts: list[JobHost], results: dict[int, Result]) -> list[Path]:

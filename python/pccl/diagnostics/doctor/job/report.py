@@ -9,7 +9,7 @@ import typing
 from pccl._version import __version__
 
 if typing.TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pccl.diagnostics.doctor.finding import Finding
     from pccl.diagnostics.doctor.job.path import Path
@@ -39,6 +39,7 @@ class Report:
     paths: list[Path] = dataclasses.field(default_factory=list)
     seconds: float = 0.0
     paths_left_out: int = 0
+    versions: Mapping[str, str] = dataclasses.field(default_factory=dict)  # of rank 0
 
     @property
     def status(self) -> int:
@@ -52,6 +53,7 @@ class Report:
             "healthy": not self.findings,
             "status": self.status,
             "seconds": self.seconds,
+            "versions": dict(self.versions),
             "findings": [{**dataclasses.asdict(each), "line": each.line} for each in self.findings],
             "hosts": [dataclasses.asdict(each) for each in self.hosts],
             "paths": [each.as_json() for each in self.paths],

@@ -32,6 +32,10 @@ def text(report: Report) -> Iterator[str]:
         yield f"{report.paths_left_out} paths were not examined: --rounds, or a host that was late"
     for each in report.findings:
         yield f"{each.severity}: {each.line} [{each.check}]"
+    if report.versions:
+        yield "versions: " + ", ".join(
+            f"{name.replace('_', ' ')} {value}" for name, value in report.versions.items() if value
+        )
     ranks = sum(len(host.ranks) for host in report.hosts)
     where = f"{ranks} ranks on {len(report.hosts)} hosts" if report.hosts else "this host"
     count = len(report.findings)

@@ -102,7 +102,7 @@ def _measure_long_calls(comm: Communicator, aim: float) -> tuple[int, float, flo
     """
     begun, waited_s = time.perf_counter(), _waited_s()
     common_aim = _agreed(comm, aim, "min")
-    nbytes, best_s = MIDDLE, float("inf")
+    nbytes, best_s, waited = MIDDLE, float("inf"), 0.0
     for attempt in range(_ATTEMPTS):
         if attempt:
             time.sleep(_PAUSE_S)
@@ -110,10 +110,12 @@ def _measure_long_calls(comm: Communicator, aim: float) -> tuple[int, float, flo
         best_s = min(best_s, _shortest(comm, buffer))
         if nbytes == MIDDLE and best_s < _MOST_S:
             nbytes, best_s = LARGE, _shortest(comm, np.zeros(LARGE, np.uint8))
-        if nbytes >= common_aim * best_s:
+        share = (_waited_s() - waited_s) / (time.perf_counter() - begun)
+        waited = min(_agreed(comm, share, "sum"), 1.0)
+        # Less is expected of ranks without a core, and more calls would keep others from theirs.
+        if nbytes >= common_aim * best_s * (1 - waited):
             break
-    share = (_waited_s() - waited_s) / (time.perf_counter() - begun)
-    return nbytes, best_s, min(_agreed(comm, share, "sum"), 1.0)
+    return nbytes, best_s, waited
 
 
 def _waited_s() -> float:
