@@ -15,7 +15,9 @@ the counters of the next seconds show are compared with it:
 
 It needs iproute2 and nftables.
 
-Before each fault the healthy job is looked at, which must show no cause.
+Before each fault the healthy job is looked at, which must show no cause. A fault counts as named if
+the right cause comes first, MOST_S after its begin at the latest. ``--healthy MINUTES`` looks at a
+job without a fault instead, beside other processes that compute for moments.
 """
 
 from __future__ import annotations
@@ -57,6 +59,8 @@ _PACKET_VNET_HDR = 15
 _PACKET_IGNORE_OUTGOING = 23
 WARM_S = 2.0
 LOOK_S = 3.0
+MOST_S = 5.0
+NOISE_S = (0.05, 0.5)  # of computing, and of each pause
 
 
 def _run(*words: str) -> None:
@@ -143,6 +147,12 @@ def _compute(seconds: float) -> None:
     end = time.thread_time() + seconds
     while time.thread_time() < end:
         pass
+
+
+def _disturb() -> None:
+    while True:
+        _compute(NOISE_S[0])
+        time.sleep(NOISE_S[1])
 
 
 def _compete(cores: set[int]) -> None:
@@ -237,8 +247,8 @@ class Job:
 
     def causes(self) -> list[causes.Cause]:
         """Return what the counters of LOOK_S seconds show."""
-        groups = causes.group_times(causes.looks(self._query, LOOK_S))
-        return [cause for group in groups for cause in causes.causes_of(group)]
+        found = causes.lasting_causes(causes.looks(self._query, LOOK_S))
+        return [cause for _, lasting in found for cause in lasting]
 
     def _query(self) -> job_status.Job:
         doors = subprocess.run(
@@ -266,19 +276,44 @@ def trial(size: int, count: int, kind: str, rank: int) -> dict[str, object]:
         time.sleep(WARM_S)
         healthy = [cause.text for cause in job.causes()]
         with job.fault(kind, rank):
+            begun = time.monotonic()
             time.sleep(0.5)
             found = job.causes()
+            took_s = time.monotonic() - begun
         first = found[0] if found else None
         is_right = first is not None and first.kind in RIGHT[kind] and rank in first.ranks
+        is_right = is_right and took_s <= MOST_S
         return {
             "kind": kind,
             "ranks": size,
             "bytes": 4 * count,
             "rank": rank,
             "right": is_right,
+            "seconds": round(took_s, 2),
             "named": [f"{cause.part:.0%} {cause.kind}: {cause.text}" for cause in found],
             "before": healthy,
         }
+
+
+def watch(size: int, minutes: float) -> None:
+    """Look at a healthy job again and again beside noise, and print each cause that is named."""
+    with contextlib.ExitStack() as stack:
+        job = Job(size, 1 << 14, None, stack)
+        noise = job.context.Process(target=_disturb)
+        noise.start()
+        stack.callback(noise.kill)
+        enter(job.bridge)
+        os.environ["PCCL_SECRET_FILE"] = f"{job.folder}/secret"
+        time.sleep(WARM_S)
+        looks, alarms = 0, 0
+        end = time.monotonic() + 60 * minutes
+        while time.monotonic() < end:
+            found = job.causes()
+            looks, alarms = looks + 1, alarms + bool(found)
+            for cause in found:
+                load = os.getloadavg()[0]
+                print(f"look {looks}, load {load:.1f}: {cause.part:.0%} {cause.text}", flush=True)
+        print(f"{alarms} of {looks} looks at a healthy job of {size} ranks name a cause")
 
 
 def main() -> None:
@@ -288,7 +323,11 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=KINDS)
     parser.add_argument("--ranks", type=int, nargs="+", default=[4, 8, 16])
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--healthy", type=float, metavar="MINUTES", help="without faults")
     options = parser.parse_args()
+    if options.healthy:
+        watch(options.ranks[0], options.healthy)
+        return
     draw = random.Random(options.seed)
     context = multiprocessing.get_context("fork")
     results = []
