@@ -152,8 +152,8 @@ def test_a_cause_as_old_as_the_ledger_has_no_begin() -> None:
     assert (found.begin_s, found.end_s) == (None, None)
 
 
-def test_one_short_window_is_no_episode() -> None:
-    assert episodes.episodes_of(steps_in(late_at(range(8, 9)))) == []
+def test_what_lasted_for_a_moment_is_no_episode() -> None:
+    assert episodes.episodes_of(steps_in(late_at(range(8, 10)))) == []
 
 
 def test_an_even_group_has_no_episode() -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
 import pytest
 from prometheus_client import parser
@@ -139,13 +140,43 @@ def test_a_round_trip_is_the_shortest_of_all_looks() -> None:
         ranks = [Usage(NONE, counts, 1.0, (), (path,)), usage(1.0, 9.0, calls=calls)]
         return job(*ranks)
 
-    looks = iter([look(0, 1e-6), look(1, 5e-3), look(2, 1e-3), look(3, 4e-3), look(4, 2e-3)])
+    looks = itertools.chain(
+        [look(0, 1e-6), look(1, 5e-3), look(2, 1e-3)], itertools.repeat(look(4, 2e-3))
+    )
     (group,) = causes.group_times(causes.looks(lambda: next(looks), 0.0))
     assert group.ranks[0].usage.network == (Path(1, 4 * 10**6, 0, 1e-3, 0.0),)
 
 
 def test_like_paths_are_no_cause() -> None:
     assert ring_of_paths(*[Path((r + 1) % 4, 10**9, 0, 1e-3 * (1 + r / 9)) for r in range(4)]) == []
+
+
+def looks_with(late_in: set[int], count: int = 9) -> list[job_status.Job]:
+    """Return looks at a job in which rank 2 is late at some times, and much."""
+    sums = [usage(0.0, 0.0, calls=0)] * 4
+    looks = [job(*sums)]
+    for n in range(1, count):
+        prompt = usage(0.1, 1.0, waits_for(2, 0.9))
+        even = usage(0.5, 0.5, waits_for(1, 0.01))
+        now = [
+            even if n not in late_in else usage(1.0, 0.1) if rank == 2 else prompt
+            for rank in range(4)
+        ]
+        sums = [a + b for a, b in zip(sums, now, strict=True)]
+        looks.append(job(*sums))
+    return looks
+
+
+def test_a_cause_that_lasts_is_named() -> None:
+    ((_, (cause,)),) = causes.lasting_causes(looks_with(set(range(1, 9)) - {4}))
+    assert (cause.kind, cause.ranks) == ("late", (2,))
+
+
+def test_a_moment_is_no_cause() -> None:
+    looks = looks_with({2, 3, 4})
+    ((group, found),) = causes.lasting_causes(looks)
+    assert [cause.ranks for cause in causes.causes_of(group)] == [(2,)], "it costs much"
+    assert found == []
 
 
 def test_even_ranks_have_no_cause() -> None:

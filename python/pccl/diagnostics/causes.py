@@ -34,7 +34,10 @@ __all__ = [
 
 LEAST_PART = 0.05  # of a group's time that a cause must cost
 _CORE_PART = 0.3  # of an excess for which waits for a core are given as the reason
-_LOOKS = 5
+_LOOKS = 9
+# A cause lasts if so many of the times between two looks show it. Noise makes any rank the last one
+# of a moment, and seldom fills a path.
+_LASTING_PART = {"rank": 0.8, "path": 0.5}
 # A path is lossy if TCP sends this part of its bytes again, and so many bytes. A busy host alone
 # makes it resend a few.
 _LOSSY_PART = 0.005
@@ -94,7 +97,7 @@ class Cause:
 
 
 def looks(query: Callable[[], Job], seconds: float) -> list[Job]:
-    """Query a job at the begin and the end of a time, and three times between."""
+    """Query a job at the begin and the end of a time, and at even distances between."""
     found = [query()]
     begin = time.monotonic()
     for part in range(1, _LOOKS):
@@ -131,7 +134,7 @@ def group_times(looks: Sequence[Job]) -> list[GroupTime]:
 
 
 def lasting_causes(looks: Sequence[Job]) -> list[tuple[GroupTime, list[Cause]]]:
-    """Return the groups with the causes that lasted: those of most times between two looks, too.
+    """Return the groups with the causes that lasted: most times between two looks show them, too.
 
     What else runs on a host disturbs ranks and paths for moments.
     """
@@ -145,7 +148,7 @@ def lasting_causes(looks: Sequence[Job]) -> list[tuple[GroupTime, list[Cause]]]:
         lasting = [
             cause
             for cause in causes_of(group)
-            if sum(any(is_like(cause, c) for c in each) for each in in_parts) > len(own) / 2
+            if _count_of(cause, in_parts) > _LASTING_PART[_origin_of(cause)] * len(own)
         ]
         found.append((group, lasting))
     return found
@@ -153,7 +156,15 @@ def lasting_causes(looks: Sequence[Job]) -> list[tuple[GroupTime, list[Cause]]]:
 
 def is_like(a: Cause, b: Cause) -> bool:
     """Return whether causes may have one origin: a late rank may be short of a core."""
-    return (a.kind == "path") == (b.kind == "path") and a.ranks == b.ranks
+    return _origin_of(a) == _origin_of(b) and a.ranks == b.ranks
+
+
+def _origin_of(cause: Cause) -> str:
+    return "path" if cause.kind == "path" else "rank"
+
+
+def _count_of(cause: Cause, parts: Iterable[Sequence[Cause]]) -> int:
+    return sum(any(is_like(cause, each) for each in part) for part in parts)
 
 
 def causes_of(group: GroupTime, part: float = 1.0) -> list[Cause]:

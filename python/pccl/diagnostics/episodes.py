@@ -26,6 +26,7 @@ __all__ = ["Episode", "Step", "episodes_of", "slowed_paths", "steps_of"]
 
 _MOST_MISSING = 1  # windows without the cause within an episode
 _LEAST_PART = causes.LEAST_PART
+_LEAST_S = 6  # of an episode: noise lasts for moments
 # A path has become slower if it carries at most this part of what it did, by itself and beside what
 # the other paths of the group carry of what they did.
 _SLOWER = 0.7
@@ -83,17 +84,16 @@ def steps_of(ledger: Ledger) -> dict[str, list[Step]]:
 
 def episodes_of(steps: Sequence[Step]) -> list[Episode]:
     """Return the episodes of a group, the one that cost most first."""
-    found: list[Episode] = []
+    found: list[Episode | None] = []
     open_since: dict[tuple[object, ...], list[int]] = {}  # indexes of the steps with a cause
     for index, step in enumerate(steps):
-        names = {_name_of(cause) for cause in causes.causes_of(step.group)}
-        for name in names:
+        for name in {_name_of(cause) for cause in causes.causes_of(step.group)}:
             open_since.setdefault(name, []).append(index)
         over = [n for n, at in open_since.items() if index - at[-1] > _MOST_MISSING]
         found += [_episode(steps, name, open_since.pop(name)) for name in over]
     found += [_episode(steps, name, at) for name, at in open_since.items()]
-    found = [*_not_brief(found), *slowed_paths(steps)]
-    return sorted(found, key=lambda episode: -episode.cause.seconds)
+    known = [each for each in found if each is not None]
+    return sorted([*known, *slowed_paths(steps)], key=lambda episode: -episode.cause.seconds)
 
 
 def slowed_paths(steps: Sequence[Step]) -> list[Episode]:
@@ -170,25 +170,17 @@ def _name_of(cause: Cause) -> tuple[object, ...]:
     return "path" if cause.kind == "path" else "rank", cause.ranks
 
 
-def _episode(steps: Sequence[Step], name: tuple[object, ...], at: Sequence[int]) -> Episode:
-    own = steps[at[0] : at[-1] + 1]
-    whole = _sum_of([step.group for step in own])
-    of_whole = [cause for cause in causes.causes_of(whole) if _name_of(cause) == name]
-    of_last = [c for c in causes.causes_of(steps[at[-1]].group) if _name_of(c) == name]
+def _episode(steps: Sequence[Step], name: tuple[object, ...], at: Sequence[int]) -> Episode | None:
+    """Return the episode of the steps with a cause; None if it is brief, or if they have no sum."""
+    if sum(steps[index].end_s - steps[index].begin_s for index in at) < _LEAST_S:
+        return None
+    whole = _sum_of([step.group for step in steps[at[0] : at[-1] + 1]])
+    cause = next((c for c in causes.causes_of(whole) if _name_of(c) == name), None)
+    if cause is None:
+        return None
     is_over = len(steps) - 1 - at[-1] > _MOST_MISSING
-    return Episode(
-        (of_whole or of_last)[0],
-        steps[at[0]].begin_s if at[0] else None,
-        steps[at[-1]].end_s if is_over else None,
-    )
-
-
-def _not_brief(episodes: Iterable[Episode]) -> Iterator[Episode]:
-    """Leave out what was over after one short window."""
-    for episode in episodes:
-        is_long = episode.end_s is None or episode.begin_s is None
-        if is_long or episode.end_s - episode.begin_s > 2:
-            yield episode
+    begin = steps[at[0]].begin_s if at[0] else None
+    return Episode(cause, begin, steps[at[-1]].end_s if is_over else None)
 
 
 def _sum_of(groups: Sequence[GroupTime]) -> GroupTime:

@@ -158,7 +158,7 @@ def query_ledger(job: Job, timeout_s: float) -> ledger.Ledger:
     ]
     limit_s = limit_of(timeout_s, "timeout_s")
     with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
-        found = pool.map(lambda member: _record_at(*member, limit_s), members)
+        found = pool.map(lambda member: _record_at(member[0], member[1], limit_s), members)
         return ledger.merged([ledger.Ledger(tuple(each for each in found if each is not None))])
 
 

@@ -113,6 +113,8 @@ TEST_F(FlightTest, CallsThatAreRefusedCountForNothing) {
         EXPECT_EQ(record.state(0), "refused");
         EXPECT_FALSE(record.entries.at(0).contains("sequence"));
         EXPECT_EQ(record.entries.at(1)["operation"], "all_reduce #1 (sum of 10 int32)");
+        EXPECT_EQ(record.group["launches"]["calls"], 1);
+        EXPECT_EQ(record.group["launches"]["bytes"], 40);
     });
 }
 
@@ -133,6 +135,14 @@ TEST_F(FlightTest, CollectivesAndMessagesThatAreCalledTogetherAreOneEntry) {
         EXPECT_EQ(record.entries.at(0)["operation"], "all_reduce #1 (sum of 10 int32) and 2 more");
         EXPECT_EQ(record.entries.at(1)["operation"],
                   "send to rank " + std::to_string(peer) + " (16 bytes) and 1 more");
+        const json& counts = record.group["launches"];
+        EXPECT_EQ(counts["calls"], 3);
+        EXPECT_EQ(counts["bytes"], 120);
+        EXPECT_EQ(counts["messages"], 2);
+        EXPECT_EQ(counts["sent_bytes"], 16);
+        EXPECT_EQ(counts["received_bytes"], 16);
+        EXPECT_EQ(counts["captured"], 0);
+        EXPECT_GT(counts["launch_s"], 0);
     });
 }
 
@@ -145,7 +155,10 @@ TEST_F(FlightTest, WhatIsCapturedMayRunWheneverItsGraphDoes) {
             member.together.arrive_and_wait();
             member.driver.capture(true);
             ASSERT_TRUE(run.launch().is_ok());
-            EXPECT_EQ(Recorded(name, member.group.rank()).state(1), "captured");
+            const Recorded captured(name, member.group.rank());
+            EXPECT_EQ(captured.state(1), "captured");
+            EXPECT_EQ(captured.group["launches"]["calls"], 1);
+            EXPECT_EQ(captured.group["launches"]["captured"], 1);
             member.together.arrive_and_wait();
             if (member.group.rank() == 0) {
                 EXPECT_THAT(run.launch().message(), HasSubstr("in all_reduce #3"));

@@ -67,7 +67,7 @@ TEST(UsageHistory, RecentWindowsAreShort) {
     for (const UsageWindow& window : history.windows())
         EXPECT_LE(window.length, std::max(2 * UsageHistory::kShortest, (end - window.begin) / 4));
     EXPECT_LE(history.windows().size(), UsageHistory::kMost);
-    EXPECT_EQ(history.windows().front().begin, kStart) << "more than two days before";
+    EXPECT_LE(history.windows().front().begin, kStart) << "more than two days before";
 }
 
 TEST(UsageHistory, ASecondPartOfAWindowIsAddedToIt) {
