@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Times of the counters of a group (csrc/runtime/flight/group_usage.h): of one call with no wait, and
-// with one, and of the end of a window with some paths.
+// Times of the counters of a group (csrc/runtime/flight/group_usage.h): of one call with no wait,
+// and with one, and of the end of a window with some paths.
 //
 //     usage_benchmark --benchmark_filter=call
 #include <benchmark/benchmark.h>

@@ -15,7 +15,6 @@
 #include "csrc/runtime/flight/flight_json.h"
 #include "csrc/runtime/flight/flight_recorder.h"
 #include "csrc/runtime/participant.h"
-#include "csrc/sys/cpu/cpu_times.h"
 #include "csrc/transport/control/inquiry.h"
 
 namespace pccl::runtime {
@@ -133,7 +132,7 @@ GroupReport report_on(FlightGroup group, const Seen& seen,
 
 std::string report_groups(const Seen& seen, std::uint32_t first) {
     json report = flight_head();
-    report["cpu"] = json_of(sys::cpu_times());
+    report["cpu"] = json_of_cpu_times();
     report["groups"] = json::array();
     report["entries"] = json::array();
     report["next"] = nullptr;

@@ -59,7 +59,7 @@ class PCCL_API LaunchLog final : public runtime::FlightObserver {
 
    private:
     LaunchLog(Rank rank, Control control) : rank_(rank), control_(std::move(control)) {}
-    /// Notes the entry that begins, with what counts once it has ended.
+    /// Notes the entry that begins, with the counts that its success adds.
     runtime::FlightTicket note(runtime::FlightTicket ticket, TimePoint now, bool is_captured,
                                const runtime::LaunchCounts& counts);
     void keep(runtime::FlightTicket ticket);

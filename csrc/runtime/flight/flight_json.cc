@@ -85,6 +85,10 @@ const char* word_of(Awaited::Act act) {
     return act == Awaited::Act::kSend ? "send" : "receive";
 }
 
+json json_of(const sys::CpuTimes& times) {
+    return {{"run_s", seconds_of(times.ran)}, {"queued_s", seconds_of(times.queued)}};
+}
+
 json json_of(const std::vector<RankWait>& waits) {
     json list = json::array();
     for (const RankWait& wait : waits)
@@ -148,9 +152,7 @@ json flight_head() {
             {"steady_ns", system_clock().now().time_since_epoch().count()}};
 }
 
-json json_of(const sys::CpuTimes& times) {
-    return {{"run_s", seconds_of(times.ran)}, {"queued_s", seconds_of(times.queued)}};
-}
+json json_of_cpu_times() { return json_of(sys::cpu_times()); }
 
 json json_of(const UsageSnapshot& usage) {
     json report{{"between_s", seconds_of(usage.between)},

@@ -12,7 +12,6 @@
 
 #include "csrc/runtime/flight/flight_recorder.h"
 #include "csrc/runtime/flight/usage_history.h"
-#include "csrc/sys/cpu/cpu_times.h"
 
 namespace pccl::runtime {
 
@@ -23,14 +22,14 @@ namespace pccl::runtime {
 using ProgressOnGpus = std::map<std::uint32_t, FlightProgress>;
 [[nodiscard]] ProgressOnGpus progress_of(std::span<const FlightGroup> groups);
 
-/// Returns "run_s" and "queued_s".
-[[nodiscard]] nlohmann::json json_of(const sys::CpuTimes& times);
+/// Returns "run_s" and "queued_s" of this process's threads (sys::CpuTimes).
+[[nodiscard]] nlohmann::json json_of_cpu_times();
 /// Returns "shm" and "links", each with "calls", "bytes", "seconds" and "predicted_s"; "between_s";
 /// "waits", each with "rank", "for" and "seconds"; "paths", each with "peer", "interface", "bytes",
 /// "resent", "round_trip_s" and "busy_s"; and "messages" with "sent", "received", "seconds" and
 /// "waits".
 [[nodiscard]] nlohmann::json json_of(const UsageSnapshot& usage);
-/// Returns "begin_s", "length_s", "cpu" and "usage", without what the window has none of.
+/// Returns "begin_s", "length_s", "cpu" and "usage". The parts of "usage" without calls are absent.
 [[nodiscard]] nlohmann::json json_of(const UsageWindow& window);
 
 [[nodiscard]] nlohmann::json json_of(const FlightGroup& group, const ProgressOnGpus& on_gpus);

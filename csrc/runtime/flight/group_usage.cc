@@ -15,9 +15,9 @@ using std::chrono::seconds;
 
 constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 
-/// Adds to a counter with one writer.
+/// Increases a counter with one writer.
 template <typename Value>
-void add(std::atomic<Value>& counter, Value more) {
+void increase(std::atomic<Value>& counter, Value more) {
     counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
 }
 
@@ -40,25 +40,25 @@ std::vector<RankWait> list_of(const Waits& waits) {
 void GroupUsage::add_call(const Call& call) {
     // Calls that were queued behind others began when those ended.
     const TimePoint begun = std::max(call.begun, last_end_);
-    if (last_end_ != TimePoint{}) add(between_, Duration(begun - last_end_));
+    if (last_end_ != TimePoint{}) increase(between_, Duration(begun - last_end_));
     last_end_ = std::max(call.ended, begun);
     const Duration taken = last_end_ - begun;
     Counters& counters = collectives_[static_cast<std::size_t>(call.path)];
-    add(counters.calls, std::uint64_t{1});
-    add(counters.bytes, std::uint64_t{call.bytes});
-    add(counters.taken, taken);
-    add(counters.predicted, call.predicted == Duration::zero() ? taken : call.predicted);
+    increase(counters.calls, std::uint64_t{1});
+    increase(counters.bytes, std::uint64_t{call.bytes});
+    increase(counters.taken, taken);
+    increase(counters.predicted, call.predicted == Duration::zero() ? taken : call.predicted);
     turn_window_at(last_end_);
 }
 
 void GroupUsage::add_message(const Message& message) {
     MessageCounters& counters = messages_[static_cast<std::size_t>(message.direction)];
-    add(counters.calls, std::uint64_t{1});
-    add(counters.bytes, std::uint64_t{message.bytes});
+    increase(counters.calls, std::uint64_t{1});
+    increase(counters.bytes, std::uint64_t{message.bytes});
     // Messages overlap: their times since the last end of one count.
     const TimePoint begun = std::max(message.begun, last_message_end_);
     last_message_end_ = std::max(message.ended, begun);
-    add(under_way_, Duration(last_message_end_ - begun));
+    increase(under_way_, Duration(last_message_end_ - begun));
     turn_window_at(last_message_end_);
 }
 

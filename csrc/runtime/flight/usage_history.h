@@ -20,7 +20,7 @@ namespace pccl::runtime {
 struct UsageWindow {
     std::chrono::seconds begin{};  // since 1970
     std::chrono::seconds length{};
-    UsageSnapshot usage{};  // what was counted within it
+    UsageSnapshot usage{};  // the counts within it
 
     [[nodiscard]] std::chrono::seconds end() const { return begin + length; }
 };
@@ -35,7 +35,7 @@ class PCCL_API UsageHistory {
     /// Returns the begin of the shortest window that contains a time.
     [[nodiscard]] static std::chrono::seconds begin_of(std::chrono::milliseconds since_1970);
 
-    /// Adds what was counted in the shortest window at `begin`. It becomes a part of the last
+    /// Adds the counts of the shortest window at `begin`. It becomes a part of the last
     /// window if that does not end before.
     void add(std::chrono::seconds begin, UsageSnapshot usage);
     [[nodiscard]] const std::deque<UsageWindow>& windows() const { return windows_; }

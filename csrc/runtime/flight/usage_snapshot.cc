@@ -40,7 +40,7 @@ std::vector<RankWait> risen(std::vector<RankWait> now, const std::vector<RankWai
     return now;
 }
 
-/// Returns what was counted on a path between two snapshots.
+/// Returns the counts of a path between two snapshots.
 sys::PathCounters risen(const sys::PathCounters& now, const sys::PathCounters& before) {
     // Counters of a new connection begin at zero.
     if (now.sent < before.sent || now.resent < before.resent || now.busy < before.busy) return now;

@@ -67,7 +67,7 @@ struct UsageSnapshot {
 /// Returns the number of collectives and messages.
 [[nodiscard]] std::uint64_t operations_of(const UsageSnapshot& usage);
 
-/// Returns what was counted between two snapshots. A path whose counters are lower than before has
+/// Returns the counts between two snapshots. A path whose counters are lower than before has
 /// a new connection. Round trips are those of `now`.
 [[nodiscard]] PCCL_API UsageSnapshot difference(const UsageSnapshot& now,
                                                 const UsageSnapshot& before);
