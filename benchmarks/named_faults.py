@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import json
 import multiprocessing
 import os
@@ -250,12 +251,16 @@ class Job:
         found = causes.lasting_causes(causes.looks(self._query, LOOK_S))
         return [cause for _, lasting in found for cause in lasting]
 
-    def _query(self) -> job_status.Job:
-        doors = subprocess.run(
+    @functools.cached_property
+    def _door(self) -> str:
+        """The address at which rank 0 listens."""
+        words = subprocess.run(
             ["ss", "-N", self.names[0], "-Hltn"], check=True, capture_output=True, text=True
         ).stdout.split()
-        door = next(word for word in doors if word.startswith("10.113.0.1:"))
-        job = job_status.query_job([(door,)], 3.0)
+        return next(word for word in words if word.startswith("10.113.0.1:"))
+
+    def _query(self) -> job_status.Job:
+        job = job_status.query_job([(self._door,)], 3.0)
         if len(job.processes) < self.size:
             sys.exit(f"{len(job.processes)} of {self.size} ranks answered: {job.unheard}")
         return job
