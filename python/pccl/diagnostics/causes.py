@@ -164,7 +164,13 @@ def _origin_of(cause: Cause) -> str:
 
 
 def _count_of(cause: Cause, parts: Iterable[Sequence[Cause]]) -> int:
-    return sum(any(is_like(cause, each) for each in part) for part in parts)
+    """Count the times with a like cause; any path of a host may be the worst one of its paths."""
+
+    def shows(other: Cause) -> bool:
+        is_near = _origin_of(cause) == "path" and not {*cause.ranks}.isdisjoint(other.ranks)
+        return is_like(cause, other) or (is_near and _origin_of(other) == "path")
+
+    return sum(any(map(shows, part)) for part in parts)
 
 
 def causes_of(group: GroupTime, part: float = 1.0) -> list[Cause]:
