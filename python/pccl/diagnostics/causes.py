@@ -41,7 +41,7 @@ _LASTING_PART = {"rank": 0.8, "path": 0.5}
 # A path is lossy if TCP sends this part of its bytes again, and so many bytes. A busy host alone
 # makes it resend a few.
 _LOSSY_PART = 0.005
-_LOSSY_BYTES = 64 << 10
+_LOSSY_BYTES = 16 << 10
 _LEAST_BYTES = 16 << 10  # that a path must carry for its round trip to be of this time
 # A round trip stands out from so many times the usual one, and so many seconds, on.
 _FAR_TIMES = 3.0

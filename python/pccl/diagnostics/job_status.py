@@ -10,6 +10,7 @@ import concurrent.futures
 import dataclasses
 import json
 import os
+import time
 import typing
 
 from pccl._internal.time_limits import limit_of
@@ -31,6 +32,9 @@ __all__ = ["Job", "Process", "Seat", "Unheard", "query_job", "query_ledger"]
 
 _AT_ONCE = 16
 _MOST_ANSWERS = 1 << 13  # per process
+# A thread that computes within a collective holds its group for moments.
+_MEMBER_TRIES = 5
+_MEMBER_PAUSE_S = 0.02
 # Errors of reading malformed JSON.
 _MALFORMED = (
     AttributeError,
@@ -222,7 +226,7 @@ class _Survey:
             if not seat.key or seat.key in self._listed:
                 continue
             try:
-                members = list(_members_of(seat, process.door, self._timeout_s))
+                members = self._listed_members(seat, process.door)
             except (Error, ValueError):  # the process has ended; others may list its members
                 continue
             if members:
@@ -231,6 +235,15 @@ class _Survey:
                 if self._known.isdisjoint(member.doors):
                     self._known.update(member.doors)
                     yield member
+
+    def _listed_members(self, seat: Seat, door: str) -> list[_Member]:
+        """Return the members of a group; none if it is held each time, or being made."""
+        for _ in range(_MEMBER_TRIES):
+            members = list(_members_of(seat, door, self._timeout_s))
+            if members:
+                return members
+            time.sleep(_MEMBER_PAUSE_S)
+        return []
 
 
 def _in_words(error: Exception) -> str:

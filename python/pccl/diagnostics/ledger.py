@@ -3,9 +3,9 @@
 
 Ledgers merge by one rule. A record is named by its group's key, its rank, its host and its process;
 a record that both ledgers have gets the windows of both. A window within a longer one is dropped,
-as the longer one contains what it counts. Two windows of the same time are readings of one: that with
-the greater counts is kept. So the order in which ledgers are merged does not matter,
-and merging a ledger twice changes nothing.
+as the longer one contains what it counts. Two windows of the same time are readings of one:
+that with the greater counts is kept. So the order in which ledgers are merged does not matter, and
+merging a ledger twice changes nothing.
 """
 
 from __future__ import annotations
