@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -53,7 +54,7 @@ import numpy as np
 import pccl
 
 comm = pccl.Communicator(rendezvous="env://", timeout=60.0)
-for _ in range(10):
+for _ in range(COUNT):
     if comm.rank == 0:
         time.sleep(0.02)
         comm.send(np.ones(1000, dtype=np.float32), 1)
@@ -117,7 +118,8 @@ def test_messages_are_counted_with_whom_they_wait_for(tmp_path: Path) -> None:
         received = [usage["messages"]["received"]["calls"] for usage in usages(answer)]
         return sorted(received) == [0, 0, 10]
 
-    with job(MESSAGE_JOB, "pccl", "run", "-n", str(RANKS), folder=tmp_path) as launcher:
+    script = MESSAGE_JOB.replace("COUNT", "10")
+    with job(script, "pccl", "run", "-n", str(RANKS), folder=tmp_path) as launcher:
         queried_until(have_ended, launcher)
         done = status(launcher, "--prometheus")
     families = {each.name: each for each in parser.text_string_to_metric_families(done.stdout)}
@@ -132,6 +134,22 @@ def test_messages_are_counted_with_whom_they_wait_for(tmp_path: Path) -> None:
         for sample in families["pccl_message_wait_seconds"].samples
     }
     assert ("1", "0", "send") in waits
+
+
+def test_a_job_of_messages_alone_shows_their_waits(tmp_path: Path) -> None:
+    def have_begun(answer: dict[str, Any]) -> bool:
+        return any(usage["messages"]["received"]["calls"] for usage in usages(answer))
+
+    script = MESSAGE_JOB.replace("COUNT", "100_000")
+    with job(script, "pccl", "run", "-n", str(RANKS), folder=tmp_path) as launcher:
+        queried_until(have_begun, launcher)
+        lines = why(str(launcher), "--seconds", "2").splitlines()
+    assert re.fullmatch(r"group world: 0 collectives, \d+ messages", lines[0])
+    assert re.fullmatch(
+        r"rank 1 sent 0 messages of 0 bytes and received \d+ of \d+; it waited \S+ s for rank 0 to"
+        r" send",
+        lines[2],
+    )
 
 
 def test_the_history_is_saved_and_read_again(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@
 import dataclasses
 import textwrap
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,9 @@ from pccl._internal.whole_file import write_whole
 from pccl.cli import status, terminal
 from pccl.diagnostics import causes, job_status, verdicts
 from pccl.diagnostics.ledger import Ledger, merged
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 EXAMPLES = terminal.examples(
     "pccl why 4711                    # a process, or the torchrun that started it",
@@ -85,7 +88,7 @@ def _print_all(
         _print(verdict)
     if not found and looks:
         print(
-            f"No collective on host memory ended within {seconds} s; pccl status {target} shows"
+            f"No operation on host memory ended within {seconds} s; pccl status {target} shows"
             " where the ranks are."
         )
     elif not found:
@@ -111,10 +114,11 @@ def _as_json(verdict: verdicts.Verdict) -> dict[str, object]:
 
 def _print(verdict: verdicts.Verdict) -> None:
     now = verdict.now
-    count = f": {now.calls} collectives" if now else f" of {verdict.size} ranks"
+    count = f": {_counts(now)}" if now else f" of {verdict.size} ranks"
     print(terminal.printable(f"group {verdict.group}{count}"))
     if now:
-        _print_ranks(now)
+        _print_ranks([rank for rank in now.ranks if rank.usage.calls])
+        _print_messages(rank for rank in now.ranks if rank.usage.messages.calls)
     for episode in verdict.episodes:
         cause, since = episode.cause, verdicts.since_text(episode)
         when = f"{since}, " if since else ""
@@ -125,8 +129,26 @@ def _print(verdict: verdicts.Verdict) -> None:
     print()
 
 
-def _print_ranks(group: causes.GroupTime) -> None:
-    rows = [_HEAD, *map(_row, group.ranks)]
+def _counts(group: causes.GroupTime) -> str:
+    messages = sum(rank.usage.messages.received.calls for rank in group.ranks)
+    return f"{group.calls} collectives" + (f", {messages} messages" if messages else "")
+
+
+def _print_messages(ranks: "Iterable[causes.RankTime]") -> None:
+    for rank in ranks:
+        messages = rank.usage.messages
+        text = (
+            f"rank {rank.rank} sent {messages.sent.calls} messages of {messages.sent.bytes} bytes"
+            f" and received {messages.received.calls} of {messages.received.bytes}"
+        )
+        waited = [f"{w.seconds:.1f} s for rank {w.rank} to {w.act}" for w in messages.waits[:1]]
+        print("; it waited ".join([text, *waited]))
+
+
+def _print_ranks(ranks: "Sequence[causes.RankTime]") -> None:
+    if not ranks:
+        return
+    rows = [_HEAD, *map(_row, ranks)]
     cells = [[terminal.printable(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:

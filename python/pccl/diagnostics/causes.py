@@ -107,7 +107,7 @@ def looks(query: Callable[[], Job], seconds: float) -> list[Job]:
 
 
 def group_times(looks: Sequence[Job]) -> list[GroupTime]:
-    """Return the times of the groups whose ranks made collectives between queries of a job.
+    """Return the times of the groups whose ranks made operations between queries of a job.
 
     Counters are those of the first and the last query. A round trip is the shortest of all queries
     but the first: the time that a process needs to run adds to it.
@@ -129,7 +129,7 @@ def group_times(looks: Sequence[Job]) -> list[GroupTime]:
     return [
         GroupTime(members[0][0].group, members[0][0].size, tuple(ranks), members[0][0].key)
         for members in groups.values()
-        if (ranks := _sorted(time for _, time in members if time.usage.calls))
+        if (ranks := _sorted(time for _, time in members if time.usage.operations))
     ]
 
 
@@ -183,6 +183,7 @@ def causes_of(group: GroupTime, part: float = 1.0) -> list[Cause]:
     part
         Part of a longer time in which so many bytes as usual are needed for a cause.
     """
+    group = dataclasses.replace(group, ranks=tuple(r for r in group.ranks if r.usage.calls))
     if len(group.ranks) < 2 or group.seconds <= 0:
         return []
     late, path = _late_rank(group), _bad_path(group, part)
