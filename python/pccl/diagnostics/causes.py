@@ -35,9 +35,11 @@ __all__ = [
 LEAST_PART = 0.05  # of a group's time that a cause must cost
 _CORE_PART = 0.3  # of an excess for which waits for a core are given as the reason
 _LOOKS = 9
-# A cause lasts if so many of the times between two looks show it. Noise makes any rank the last one
-# of a moment, and seldom fills a path.
-_LASTING_PART = {"rank": 0.8, "path": 0.5}
+# A cause lasts if more than these parts of the times between two looks show it. Noise makes any rank
+# the last one of a moment, one of two ranks in half of them, and seldom fills a path.
+_LASTING_RANK = 0.8
+_LASTING_RANK_OF_TWO = 0.9
+_LASTING_PATH = 0.5
 # A path is lossy if TCP sends this part of its bytes again, and so many bytes. A busy host alone
 # makes it resend a few.
 _LOSSY_PART = 0.005
@@ -148,7 +150,7 @@ def lasting_causes(looks: Sequence[Job]) -> list[tuple[GroupTime, list[Cause]]]:
         lasting = [
             cause
             for cause in causes_of(group)
-            if _count_of(cause, in_parts) > _LASTING_PART[_origin_of(cause)] * len(own)
+            if _count_of(cause, in_parts) > _lasting_part(cause, group) * len(own)
         ]
         found.append((group, lasting))
     return found
@@ -161,6 +163,12 @@ def is_like(a: Cause, b: Cause) -> bool:
 
 def _origin_of(cause: Cause) -> str:
     return "path" if cause.kind == "path" else "rank"
+
+
+def _lasting_part(cause: Cause, group: GroupTime) -> float:
+    if _origin_of(cause) == "path":
+        return _LASTING_PATH
+    return _LASTING_RANK if len(group.ranks) > 2 else _LASTING_RANK_OF_TWO
 
 
 def _count_of(cause: Cause, parts: Iterable[Sequence[Cause]]) -> int:
@@ -186,10 +194,8 @@ def causes_of(group: GroupTime, part: float = 1.0) -> list[Cause]:
     group = dataclasses.replace(group, ranks=tuple(r for r in group.ranks if r.usage.calls))
     if len(group.ranks) < 2 or group.seconds <= 0:
         return []
-    late, path = _late_rank(group), _bad_path(group, part)
-    causes = [
-        cause for cause in (late, path or _distant_path(group, late, part)) if cause is not None
-    ]
+    late = _late_rank(group)
+    causes = [cause for cause in (late, _bad_path(group, late, part)) if cause is not None]
     return sorted(causes, key=lambda cause: -cause.seconds)
 
 
@@ -250,12 +256,23 @@ def _queued_s(rank: RankTime) -> float:
     return rank.cpu.queued_s if rank.cpu else 0.0
 
 
-def _bad_path(group: GroupTime, part: float) -> Cause | None:
-    """Return the path that is full, or else the one that loses bytes."""
-    if (full := _full_path(group)) is not None:
-        return full
+def _bad_path(group: GroupTime, late: Cause | None, part: float) -> Cause | None:
+    """Return the path that is full, or else loses bytes, or is long.
+
+    A long path looks as if it lost a few bytes.
+    """
+    return (
+        _full_path(group)
+        or _lossy_path(group, part, 2 * _LOSSY_PART)
+        or _distant_path(group, late, part)
+        or _lossy_path(group, part, _LOSSY_PART)
+    )
+
+
+def _lossy_path(group: GroupTime, part: float, lossy_part: float) -> Cause | None:
+    """Return the path that loses most, if TCP sends so much of its bytes again."""
     worst = max(_paths(group, part), key=lambda path: _resent_part(path[2]), default=None)
-    if worst is None or _resent_part(worst[2]) < _LOSSY_PART:
+    if worst is None or _resent_part(worst[2]) < lossy_part:
         return None
     if worst[2].resent < _LOSSY_BYTES * part:
         return None
