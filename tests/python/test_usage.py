@@ -131,6 +131,11 @@ def test_a_path_that_is_longer_than_the_others() -> None:
     assert "a round trip of 5.00 ms, the others 1.00 ms" in cause.text
 
 
+def test_a_long_path_that_cannot_explain_the_waits_is_no_cause() -> None:
+    paths = [Path((r + 1) % 4, 10**9, 0, 2e-3 if r == 3 else 0.1e-3, 1.0) for r in range(4)]
+    assert ring_of_paths(*paths) == []
+
+
 def test_a_round_trip_is_the_shortest_of_all_looks() -> None:
     """What the time of a busy process adds to it goes by."""
 

@@ -35,8 +35,8 @@ __all__ = [
 LEAST_PART = 0.05  # of a group's time that a cause must cost
 _CORE_PART = 0.3  # of an excess for which waits for a core are given as the reason
 _LOOKS = 9
-# A cause lasts if more than these parts of the times between two looks show it. Noise makes any rank
-# the last one of a moment, one of two ranks in half of them, and seldom fills a path.
+# A cause lasts if more than these parts of the times between two looks show it. Noise makes any
+# rank the last one of a moment, one of two ranks in half of them, and seldom fills a path.
 _LASTING_RANK = 0.8
 _LASTING_RANK_OF_TWO = 0.9
 _LASTING_PATH = 0.5
@@ -48,6 +48,7 @@ _LEAST_BYTES = 16 << 10  # that a path must carry for its round trip to be of th
 # A round trip stands out from so many times the usual one, and so many seconds, on.
 _FAR_TIMES = 3.0
 _FAR_S = 200e-6
+_LEAST_ROUNDS = 2  # of a collective, which a round trip makes longer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -334,6 +335,8 @@ def _distant_path(group: GroupTime, late: Cause | None, part: float) -> Cause | 
     longest = round_trips.pop(pair)
     usual = statistics.median(round_trips.values())
     if longest < _FAR_TIMES * usual + _FAR_S:
+        return None
+    if _LEAST_ROUNDS * group.calls * (longest - usual) < LEAST_PART * group.seconds:
         return None
     text = f"has a round trip of {longest * 1e3:.2f} ms, the others {usual * 1e3:.2f} ms"
     cause = _cause_of_waits(group, *ends[pair], text)
