@@ -207,7 +207,7 @@ class Job:
     def fault(self, kind: str, rank: int) -> Iterator[None]:
         """Let one fault last until the block ends."""
         if kind == "rate":
-            shape = ("tbf", "rate", "20mbit", "burst", "32kb", "latency", "50ms")
+            shape = ("tbf", "rate", "5mbit", "burst", "32kb", "latency", "50ms")
             tc = ("tc", "-n", self.names[rank], "qdisc")
             _run(*tc, "replace", "dev", INTERFACE, "root", *shape)
             yield

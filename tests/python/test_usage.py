@@ -152,6 +152,20 @@ def test_a_round_trip_is_the_shortest_of_all_looks() -> None:
     assert group.ranks[0].usage.network == (Path(1, 4 * 10**6, 0, 1e-3, 0.0),)
 
 
+def test_a_rank_that_waits_for_a_core_makes_no_path_lossy() -> None:
+    def ranks(resent: int) -> list[str]:
+        paths = [Path((r + 1) % 4, 10**6, resent if r == 1 else 0, 1e-3, 1.0) for r in range(4)]
+        prompt = usage(3.0, 7.0, waits_for(2, 6.0))
+        each = [prompt, prompt, usage(9.0, 1.0), prompt]
+        both = zip(each, paths, strict=True)
+        return [
+            c.kind for c in found(job(*[dataclasses.replace(u, network=(p,)) for u, p in both]))
+        ]
+
+    assert ranks(17_000) == ["late"]
+    assert sorted(ranks(40_000)) == ["late", "path"]
+
+
 def test_like_paths_are_no_cause() -> None:
     assert ring_of_paths(*[Path((r + 1) % 4, 10**9, 0, 1e-3 * (1 + r / 9)) for r in range(4)]) == []
 
@@ -174,6 +188,14 @@ def looks_with(late_in: set[int], count: int = 9) -> list[job_status.Job]:
 
 def test_a_cause_that_lasts_is_named() -> None:
     ((_, (cause,)),) = causes.lasting_causes(looks_with(set(range(1, 9)) - {4}))
+    assert (cause.kind, cause.ranks) == ("late", (2,))
+
+
+def test_long_calls_are_compared_over_longer_parts() -> None:
+    """A call ends in every second time between two looks."""
+    looks = looks_with(set(range(1, 9)))
+    rare = [looks[n - n % 2] for n in range(len(looks))]
+    ((_, (cause,)),) = causes.lasting_causes(rare)
     assert (cause.kind, cause.ranks) == ("late", (2,))
 
 

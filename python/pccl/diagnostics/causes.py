@@ -35,6 +35,7 @@ __all__ = [
 LEAST_PART = 0.05  # of a group's time that a cause must cost
 _CORE_PART = 0.3  # of an excess for which waits for a core are given as the reason
 _LOOKS = 9
+_STRIDES = (1, 2, 4)  # of looks between which parts of the time are
 # A cause lasts if more than these parts of the times between two looks show it. Noise makes any
 # rank the last one of a moment, one of two ranks in half of them, and seldom fills a path.
 _LASTING_RANK = 0.8
@@ -137,24 +138,39 @@ def group_times(looks: Sequence[Job]) -> list[GroupTime]:
 
 
 def lasting_causes(looks: Sequence[Job]) -> list[tuple[GroupTime, list[Cause]]]:
-    """Return the groups with the causes that lasted: most times between two looks show them, too.
+    """Return the groups with the causes that lasted: most parts of the time show them, too.
 
     What else runs on a host disturbs ranks and paths for moments.
     """
     if not looks:
         return []
-    parts = [_by_group(group_times(both)) for both in itertools.pairwise(looks)]
+    times = {stride: _times_between(looks[::stride]) for stride in _STRIDES}
     found = []
     for group in group_times(looks):
-        own = [part[group.key] for part in parts if group.key in part]
-        in_parts = [causes_of(each, 1 / len(own)) for each in own]
+        parts = _parts_of(group, times)
+        in_parts = [causes_of(each, 1 / len(parts)) for each in parts]
         lasting = [
             cause
             for cause in causes_of(group)
-            if _count_of(cause, in_parts) > _lasting_part(cause, group) * len(own)
+            if _count_of(cause, in_parts) > _lasting_part(cause, group) * len(parts)
         ]
         found.append((group, lasting))
     return found
+
+
+def _times_between(looks: Sequence[Job]) -> list[dict[str, GroupTime]]:
+    """Return the times between each two looks, by the key of the group."""
+    pairs = itertools.pairwise(looks)
+    return [{group.key: group for group in group_times(both)} for both in pairs]
+
+
+def _parts_of(group: GroupTime, times: dict[int, list[dict[str, GroupTime]]]) -> list[GroupTime]:
+    """Return the shortest parts of the time in which each rank has ended a call; else the whole."""
+    for parts in times.values():
+        own = [part[group.key] for part in parts if group.key in part]
+        if len(own) == len(parts) and all(len(each.ranks) == len(group.ranks) for each in own):
+            return own
+    return [group]
 
 
 def is_like(a: Cause, b: Cause) -> bool:
@@ -198,10 +214,6 @@ def causes_of(group: GroupTime, part: float = 1.0) -> list[Cause]:
     late = _late_rank(group)
     causes = [cause for cause in (late, _bad_path(group, late, part)) if cause is not None]
     return sorted(causes, key=lambda cause: -cause.seconds)
-
-
-def _by_group(groups: Iterable[GroupTime]) -> dict[str, GroupTime]:
-    return {group.key: group for group in groups}
 
 
 def _seats(job: Job) -> Iterator[tuple[Seat, Process]]:
@@ -260,14 +272,20 @@ def _queued_s(rank: RankTime) -> float:
 def _bad_path(group: GroupTime, late: Cause | None, part: float) -> Cause | None:
     """Return the path that is full, or else loses bytes, or is long.
 
-    A long path looks as if it lost a few bytes.
+    TCP sends a few bytes again on a long path, and to a rank that waits for a core.
     """
     return (
         _full_path(group)
-        or _lossy_path(group, part, 2 * _LOSSY_PART)
-        or _distant_path(group, late, part)
-        or _lossy_path(group, part, _LOSSY_PART)
+        or _lossy_path(group, part, 4 * _LOSSY_PART)
+        or _unless_late(late, _lossy_path(group, part, 2 * _LOSSY_PART))
+        or _unless_late(late, _distant_path(group, part))
+        or _unless_late(late, _lossy_path(group, part, _LOSSY_PART))
     )
+
+
+def _unless_late(late: Cause | None, path: Cause | None) -> Cause | None:
+    """Return the path, unless a rank explains half of the waits."""
+    return None if late and path and late.seconds >= path.seconds / 2 else path
 
 
 def _lossy_path(group: GroupTime, part: float, lossy_part: float) -> Cause | None:
@@ -317,8 +335,8 @@ def _full_path(group: GroupTime) -> Cause | None:
     return Cause(group.group, "path", ranks, lost, lost / group.seconds, text)
 
 
-def _distant_path(group: GroupTime, late: Cause | None, part: float) -> Cause | None:
-    """Return the path whose round trip stands out, unless a rank explains half of the waits.
+def _distant_path(group: GroupTime, part: float) -> Cause | None:
+    """Return the path whose round trip stands out.
 
     A receiver that is late, or waits for a core, delays its acknowledgements: both directions of a
     pair count, if both carry data.
@@ -339,8 +357,7 @@ def _distant_path(group: GroupTime, late: Cause | None, part: float) -> Cause | 
     if _LEAST_ROUNDS * group.calls * (longest - usual) < LEAST_PART * group.seconds:
         return None
     text = f"has a round trip of {longest * 1e3:.2f} ms, the others {usual * 1e3:.2f} ms"
-    cause = _cause_of_waits(group, *ends[pair], text)
-    return None if late and cause and late.seconds >= cause.seconds / 2 else cause
+    return _cause_of_waits(group, *ends[pair], text)
 
 
 def _paths(group: GroupTime, part: float) -> Iterator[tuple[RankTime, RankTime, Path]]:

@@ -54,6 +54,8 @@ def examine(meeting: Meeting, root: Root, options: Options | None = None) -> Rep
 def _lead(meeting: Meeting, root: Root, options: Options, begun: float) -> Report:
     exchange = meeting.exchange
     facts, missing = gathering.facts(exchange, meeting.size, begun + options.timeout_s)
+    # The report's time begins when the last rank has started.
+    begun = time.monotonic() - max(each.seconds for each in facts)
     hosts = hosts_of(facts)
     plan = plan_of(hosts, options.rounds)
     exchange.publish("plan", dataclasses.asdict(plan))

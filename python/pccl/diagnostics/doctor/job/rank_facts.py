@@ -8,6 +8,7 @@ import hmac
 import os
 import platform
 import socket
+import time
 import typing
 
 from pccl.diagnostics.doctor.finding import Finding
@@ -47,6 +48,7 @@ class RankFacts:
     descriptors: int | None = None
     namespaces: dict[str, str] = dataclasses.field(default_factory=dict)
     findings: list[dict[str, typing.Any]] = dataclasses.field(default_factory=list)
+    seconds: float = 0.0  # that reading them took
 
     @staticmethod
     def of(value: typing.Any) -> RankFacts:
@@ -66,6 +68,7 @@ class RankFacts:
 
 def read(root: Root, rank: int) -> RankFacts:
     """Read the facts of this process."""
+    begun = time.monotonic()
     own_cores = cores.read(root)
     own_versions = versions.read(root)
     network = root.link("/proc/self/ns/net") or ""
@@ -91,6 +94,7 @@ def read(root: Root, rank: int) -> RankFacts:
             kind: root.link(f"/proc/self/ns/{kind}") or "" for kind in ("user", "pid", "net")
         },
         findings=[dataclasses.asdict(each) for each in examination.of_rank(root)],
+        seconds=time.monotonic() - begun,
     )
 
 
