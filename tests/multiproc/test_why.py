@@ -154,14 +154,21 @@ def test_a_job_of_messages_alone_shows_their_waits(tmp_path: Path) -> None:
 
 def test_the_history_is_saved_and_read_again(tmp_path: Path) -> None:
     saved = tmp_path / "a.json"
-    with job(LATE_JOB, "pccl", "run", "-n", str(RANKS), folder=tmp_path) as launcher:
-        queried_until(lambda answer: have_called(answer, "shm"), launcher)
-        looked_at = why(str(launcher), "--seconds", "4", "--save", str(saved), "--json")
+    variables = {"PCCL_TRANSPORTS": "tcp", "PCCL_SECRET_FILE": secret_in(tmp_path)}
+    with job(LATE_JOB, "pccl", "run", "-n", str(RANKS), folder=tmp_path, **variables) as launcher:
+        queried_until(lambda answer: have_called(answer, "links"), launcher, **variables)
+        looked_at = why(
+            str(launcher), "--seconds", "8", "--save", str(saved), "--json", **variables
+        )
     (seen,) = json.loads(looked_at)["groups"]
     assert [cause["ranks"] for cause in seen["causes"]] == [[2]]
     history = ledger.Ledger.of_text(saved.read_text(), "a.json")
     assert [record.rank for record in history.records] == [0, 1, 2]
     assert all(record.windows for record in history.records)
+    paths = [p for r in history.records for w in r.windows for p in w.usage.network]
+    interfaces = {path.interface for path in paths if path.bytes}
+    assert interfaces
+    assert "" not in interfaces
     (read,) = json.loads(why(str(saved), str(saved), "--json"))["groups"]
     assert [episode["cause"]["ranks"] for episode in read["episodes"]] == [[2]]
     assert "rank 2" in why(str(saved))
@@ -177,9 +184,14 @@ def test_a_file_that_is_no_ledger_is_refused(tmp_path: Path) -> None:
     assert "a.json is no ledger of `pccl why --save`" in done.stderr
 
 
-def why(*arguments: str) -> str:
+def why(*arguments: str, **variables: str) -> str:
     return subprocess.run(
-        [*WHY, *arguments], capture_output=True, text=True, check=True, timeout=PATIENCE_S
+        [*WHY, *arguments],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE_S,
     ).stdout
 
 
