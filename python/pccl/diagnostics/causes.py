@@ -82,6 +82,10 @@ class GroupTime:
         """Time in collectives and between them: the median over ranks."""
         return statistics.median(rank.usage.total_s for rank in self.ranks)
 
+    def part_of(self, seconds: float) -> float:
+        """Return the part of the time; the waits of a call that has not ended count already."""
+        return min(seconds / self.seconds, 1.0)
+
     @property
     def calls(self) -> int:
         """Collectives of the rank that made the most."""
@@ -235,7 +239,7 @@ def _late_rank(group: GroupTime) -> Cause | None:
     last = min(group.ranks, key=lambda rank: rank.usage.waited_s)
     others = [rank for rank in group.ranks if rank is not last]
     lost = statistics.median(rank.usage.waited_s for rank in others) - last.usage.waited_s
-    part = lost / group.seconds
+    part = group.part_of(lost)
     if part < LEAST_PART:
         return None
     later = last.usage.between_s - statistics.median(rank.usage.between_s for rank in others)
@@ -305,7 +309,7 @@ def _cause_of_waits(
 ) -> Cause | None:
     """Return the cause of all waits of the group, if they are long."""
     waited = statistics.median(rank.usage.waited_s for rank in group.ranks)
-    part = waited / group.seconds
+    part = group.part_of(waited)
     if part < LEAST_PART:
         return None
     ranks = (sender.rank, receiver.rank)
@@ -324,7 +328,7 @@ def _full_path(group: GroupTime) -> Cause | None:
             lost = min(wait.seconds, sender.usage.waited_for(receiver.rank, "receive"))
             if worst is None or lost > worst[0]:
                 worst = (lost, sender, receiver)
-    if worst is None or worst[0] / group.seconds < LEAST_PART:
+    if worst is None or group.part_of(worst[0]) < LEAST_PART:
         return None
     lost, sender, receiver = worst
     text = (
@@ -332,7 +336,7 @@ def _full_path(group: GroupTime) -> Cause | None:
         " receiver waited for data"
     )
     ranks = (sender.rank, receiver.rank)
-    return Cause(group.group, "path", ranks, lost, lost / group.seconds, text)
+    return Cause(group.group, "path", ranks, lost, group.part_of(lost), text)
 
 
 def _distant_path(group: GroupTime, part: float) -> Cause | None:
