@@ -54,6 +54,7 @@ RIGHT |= {"slow": {"late", "core"}, "core": {"core", "late", "slow"}}
 COMPUTE_S = 0.002
 SLOW_S = 0.03
 DELAY_S = 0.003
+RIVALS = 6
 LOST_PERCENT = 3
 _SOL_PACKET = 263  # linux/socket.h, linux/if_packet.h
 _PACKET_VNET_HDR = 15
@@ -156,12 +157,6 @@ def _disturb() -> None:
         time.sleep(NOISE_S[1])
 
 
-def _compete(cores: set[int]) -> None:
-    os.sched_setaffinity(0, cores)
-    while True:
-        pass
-
-
 class Job:
     """A running job whose ranks are hosts."""
 
@@ -234,14 +229,12 @@ class Job:
         threads = [int(entry.name) for entry in Path(f"/proc/{pid}/task").iterdir()]
         for thread in threads:
             os.sched_setaffinity(thread, core)
-        rivals = [self.context.Process(target=_compete, args=(core,)) for _ in range(3)]
-        for rival in rivals:
-            rival.start()
-        time.sleep(1.0)  # until they have started
+        busy = ("taskset", "-c", str(min(core)), "sh", "-c", "while :; do :; done")
+        rivals = [subprocess.Popen(busy) for _ in range(RIVALS)]
         yield
         for rival in rivals:
             rival.kill()
-            rival.join()
+            rival.wait()
         for thread in threads:
             with contextlib.suppress(ProcessLookupError):
                 os.sched_setaffinity(thread, self.cores[rank])

@@ -36,11 +36,13 @@ LEAST_PART = 0.05  # of a group's time that a cause must cost
 _CORE_PART = 0.3  # of an excess for which waits for a core are given as the reason
 _LOOKS = 9
 _STRIDES = (1, 2, 4)  # of looks between which parts of the time are
-# A cause lasts if more than these parts of the times between two looks show it. Noise makes any
-# rank the last one of a moment, one of two ranks in half of them, and seldom fills a path.
+_LEAST_CALLS = 3  # of each rank in a part
+# A cause lasts if more than these of the parts show it. Noise makes any rank the last one of a
+# moment, one of two ranks in half of them; it seldom costs much, and seldom fills a path.
 _LASTING_RANK = 0.8
 _LASTING_RANK_OF_TWO = 0.9
-_LASTING_PATH = 0.5
+_LASTING = 0.5
+_GREAT_PART = 0.25  # of a group's time
 # A path is lossy if TCP sends this part of its bytes again, and so many bytes. A busy host alone
 # makes it resend a few.
 _LOSSY_PART = 0.005
@@ -153,12 +155,7 @@ def lasting_causes(looks: Sequence[Job]) -> list[tuple[GroupTime, list[Cause]]]:
     for group in group_times(looks):
         parts = _parts_of(group, times)
         in_parts = [causes_of(each, 1 / len(parts)) for each in parts]
-        lasting = [
-            cause
-            for cause in causes_of(group)
-            if _count_of(cause, in_parts) > _lasting_part(cause, group) * len(parts)
-        ]
-        found.append((group, lasting))
+        found.append((group, [c for c in causes_of(group) if _lasts(c, group, in_parts)]))
     return found
 
 
@@ -169,10 +166,10 @@ def _times_between(looks: Sequence[Job]) -> list[dict[str, GroupTime]]:
 
 
 def _parts_of(group: GroupTime, times: dict[int, list[dict[str, GroupTime]]]) -> list[GroupTime]:
-    """Return the shortest parts of the time in which each rank has ended a call; else the whole."""
+    """Return the shortest parts of the time in which each rank has ended calls; else the whole."""
     for parts in times.values():
         own = [part[group.key] for part in parts if group.key in part]
-        if len(own) == len(parts) and all(len(each.ranks) == len(group.ranks) for each in own):
+        if len(own) == len(parts) and all(_is_full(each, group) for each in own):
             return own
     return [group]
 
@@ -186,10 +183,17 @@ def _origin_of(cause: Cause) -> str:
     return "path" if cause.kind == "path" else "rank"
 
 
-def _lasting_part(cause: Cause, group: GroupTime) -> float:
-    if _origin_of(cause) == "path":
-        return _LASTING_PATH
-    return _LASTING_RANK if len(group.ranks) > 2 else _LASTING_RANK_OF_TWO
+def _is_full(part: GroupTime, group: GroupTime) -> bool:
+    calls = [rank.usage.calls for rank in part.ranks]
+    return len(calls) == len(group.ranks) and min(calls) >= _LEAST_CALLS
+
+
+def _lasts(cause: Cause, group: GroupTime, in_parts: Sequence[Sequence[Cause]]) -> bool:
+    is_clear = _origin_of(cause) == "path" or cause.part >= _GREAT_PART
+    if len(in_parts) == 1:
+        return is_clear
+    usual = _LASTING_RANK if len(group.ranks) > 2 else _LASTING_RANK_OF_TWO
+    return _count_of(cause, in_parts) > (_LASTING if is_clear else usual) * len(in_parts)
 
 
 def _count_of(cause: Cause, parts: Iterable[Sequence[Cause]]) -> int:
