@@ -55,6 +55,7 @@ COMPUTE_S = 0.002
 SLOW_S = 0.03
 DELAY_S = 0.003
 RIVALS = 6
+QUERIES = 10  # until all ranks answer
 LOST_PERCENT = 3
 _SOL_PACKET = 263  # linux/socket.h, linux/if_packet.h
 _PACKET_VNET_HDR = 15
@@ -245,18 +246,20 @@ class Job:
         return [cause for _, lasting in found for cause in lasting]
 
     @functools.cached_property
-    def _door(self) -> str:
-        """The address at which rank 0 listens."""
+    def _known(self) -> job_status.RepeatedQuery:
+        """A query that begins at the address at which rank 0 listens."""
         words = subprocess.run(
             ["ss", "-N", self.names[0], "-Hltn"], check=True, capture_output=True, text=True
         ).stdout.split()
-        return next(word for word in words if word.startswith("10.113.0.1:"))
+        door = next(word for word in words if word.startswith("10.113.0.1:"))
+        return job_status.RepeatedQuery([(door,)], 3.0)
 
     def _query(self) -> job_status.Job:
-        job = job_status.query_job([(self._door,)], 3.0)
-        if len(job.processes) < self.size:
-            sys.exit(f"{len(job.processes)} of {self.size} ranks answered: {job.unheard}")
-        return job
+        for _ in range(QUERIES):
+            job = self._known()
+            if len(job.processes) == self.size:
+                return job
+        sys.exit(f"{len(job.processes)} of {self.size} ranks answered: {job.unheard}")
 
     def stop(self) -> None:
         """End the ranks."""

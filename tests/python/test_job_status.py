@@ -60,6 +60,22 @@ def test_members_are_requested_again_while_their_group_is_held(
     assert [process.pid for process in job.processes] == [7, 8]
 
 
+def test_who_has_answered_is_queried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    member = {"rank": 1, "host": "n1", "pid": 8, "doors": ["there"]}
+    held = json.dumps(MEMBERS).encode()
+    lists = iter([json.dumps(MEMBERS | {"members": [member]}).encode()])
+
+    def answer(door: str, group: bytes, _first: int, _timeout: float) -> bytes:
+        if group:
+            return next(lists, held)
+        return json.dumps(ANSWER | {"pid": 7 if door == "here" else 8}).encode()
+
+    monkeypatch.setattr(_core, "request_status", answer)
+    query = job_status.RepeatedQuery([("here",)], 1.0)
+    for _ in range(3):
+        assert [process.pid for process in query().processes] == [7, 8]
+
+
 def test_a_waiting_gpu_is_reported_by_its_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     wait = {"ticket": 1, "operation": "all_reduce #1 (8 bfloat16)", "peer": 1, "seconds": 2.5}
     group = {k: v for k, v in GROUP.items() if k != "key"} | {"device": "cuda", "waits": [wait]}

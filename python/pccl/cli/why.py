@@ -66,7 +66,7 @@ def why(
     ledgers = [Ledger.of_text(given_file.text_of(name, _MOST_BYTES), name) for name in files]
     looks: list[job_status.Job] = []
     if processes:
-        looks = causes.looks(lambda: job_status.query_job(processes, timeout), seconds)
+        looks = causes.looks(job_status.RepeatedQuery(processes, timeout), seconds)
         looks[0].require_answer()
         ledgers.append(job_status.query_ledger(looks[-1], timeout))
     ledger = merged(ledgers)

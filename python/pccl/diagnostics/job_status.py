@@ -28,7 +28,7 @@ from pccl.errors import Error
 if typing.TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["Job", "Process", "Seat", "Unheard", "query_job", "query_ledger"]
+__all__ = ["Job", "Process", "Seat", "Unheard", "RepeatedQuery", "query_job", "query_ledger"]
 
 _AT_ONCE = 16
 _MOST_ANSWERS = 1 << 13  # per process
@@ -140,6 +140,31 @@ def query_job(processes: Iterable[tuple[str, ...]], timeout_s: float) -> Job:
     survey.ask([_Member(doors[0], doors) for doors in processes])
     heard = {(process.host, process.pid): process for process in survey.heard}
     return Job(tuple(heard.values()), tuple(survey.unheard))
+
+
+class RepeatedQuery:
+    """Queries a job, and again the processes that have answered once, as well as new ones.
+
+    A group that is held does not list its members.
+
+    Parameters
+    ----------
+    processes
+        Addresses of each process, as for ``query_job``.
+    timeout_s
+        Maximum time for each answer, in seconds.
+    """
+
+    def __init__(self, processes: Iterable[tuple[str, ...]], timeout_s: float) -> None:
+        self._doors = dict.fromkeys(processes)
+        self._timeout_s = timeout_s
+
+    def __call__(self) -> Job:
+        """Query the job now. Raises as ``query_job``."""
+        job = query_job(self._doors, self._timeout_s)
+        known = {door for doors in self._doors for door in doors}
+        self._doors.update(dict.fromkeys((p.door,) for p in job.processes if p.door not in known))
+        return job
 
 
 def query_ledger(job: Job, timeout_s: float) -> ledger.Ledger:
