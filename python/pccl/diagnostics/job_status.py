@@ -28,7 +28,7 @@ from pccl.errors import Error
 if typing.TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["Job", "Process", "Seat", "Unheard", "RepeatedQuery", "query_job", "query_ledger"]
+__all__ = ["Job", "Process", "RepeatedQuery", "Seat", "Unheard", "query_job", "query_ledger"]
 
 _AT_ONCE = 16
 _MOST_ANSWERS = 1 << 13  # per process
