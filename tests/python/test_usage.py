@@ -199,6 +199,14 @@ def test_long_calls_are_compared_over_longer_parts() -> None:
     assert (cause.kind, cause.ranks) == ("late", (2,))
 
 
+def test_a_few_long_calls_name_no_rank() -> None:
+    """Two parts of the time show any rank by chance."""
+    looks = looks_with(set(range(1, 9)))
+    rare = [looks[n - n % 4] for n in range(len(looks))]
+    ((_, found),) = causes.lasting_causes(rare)
+    assert found == []
+
+
 def test_a_moment_is_no_cause() -> None:
     looks = looks_with({2, 3, 4})
     ((group, found),) = causes.lasting_causes(looks)
