@@ -107,10 +107,10 @@ def ring_of_paths(*paths: Path) -> list[causes.Cause]:
 
 
 def test_a_path_that_loses_packets() -> None:
-    paths = [Path((r + 1) % 4, 10**9, 10**7 if r == 1 else 10, 1e-3, 1.0) for r in range(4)]
+    paths = [Path((r + 1) % 4, 10**9, 10**7 if r == 1 else 9, 1e-3, 1.0, "eth1") for r in range(4)]
     (cause,) = ring_of_paths(*paths)
     assert (cause.kind, cause.ranks) == ("path", (1, 2))
-    assert "from rank 1 (n0) to rank 2 (n1) loses packets" in cause.text
+    assert "from rank 1 (n0) to rank 2 (n1) by eth1 loses packets" in cause.text
 
 
 def test_a_receiver_that_acknowledges_late_is_no_long_path() -> None:

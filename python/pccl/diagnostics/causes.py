@@ -72,6 +72,10 @@ class RankTime:
         return max(self.usage.within_s - self.usage.waited_s, 0.0)
 
 
+# The sender, the receiver, and the counters of the sender.
+_Ends: typing.TypeAlias = "tuple[RankTime, RankTime, Path]"
+
+
 @dataclasses.dataclass(frozen=True)
 class GroupTime:
     """The ranks of one group that answered both queries, by rank."""
@@ -306,21 +310,20 @@ def _lossy_path(group: GroupTime, part: float, lossy_part: float) -> Cause | Non
         return None
     if worst[2].resent < _LOSSY_BYTES * part:
         return None
-    sender, receiver, path = worst
-    text = f"loses packets: TCP has sent {_resent_part(path):.1%} of its bytes again"
-    return _cause_of_waits(group, sender, receiver, text)
+    text = f"loses packets: TCP has sent {_resent_part(worst[2]):.1%} of its bytes again"
+    return _cause_of_waits(group, worst, text)
 
 
-def _cause_of_waits(
-    group: GroupTime, sender: RankTime, receiver: RankTime, text: str
-) -> Cause | None:
+def _cause_of_waits(group: GroupTime, ends: _Ends, text: str) -> Cause | None:
     """Return the cause of all waits of the group, if they are long."""
     waited = statistics.median(rank.usage.waited_s for rank in group.ranks)
     part = group.part_of(waited)
     if part < LEAST_PART:
         return None
+    sender, receiver, path = ends
     ranks = (sender.rank, receiver.rank)
-    return Cause(group.group, "path", ranks, waited, part, f"{_path(sender, receiver)} {text}")
+    named = _path(sender, receiver, path.interface)
+    return Cause(group.group, "path", ranks, waited, part, f"{named} {text}")
 
 
 def _full_path(group: GroupTime) -> Cause | None:
@@ -338,8 +341,11 @@ def _full_path(group: GroupTime) -> Cause | None:
     if worst is None or group.part_of(worst[0]) < LEAST_PART:
         return None
     lost, sender, receiver = worst
+    own = (path for path in sender.usage.network if path.peer == receiver.rank)
+    busiest = max(own, key=lambda path: path.busy_s, default=None)
+    named = _path(sender, receiver, busiest.interface if busiest else "")
     text = (
-        f"{_path(sender, receiver)} is full: the sender waited {lost:.1f} s for space while the"
+        f"{named} is full: the sender waited {lost:.1f} s for space while the"
         " receiver waited for data"
     )
     ranks = (sender.rank, receiver.rank)
@@ -353,10 +359,10 @@ def _distant_path(group: GroupTime, part: float) -> Cause | None:
     pair count, if both carry data.
     """
     round_trips: dict[tuple[int, int], float] = {}
-    ends: dict[tuple[int, int], tuple[RankTime, RankTime]] = {}
+    ends: dict[tuple[int, int], _Ends] = {}
     for sender, receiver, path in _paths(group, part):
         pair = (min(sender.rank, receiver.rank), max(sender.rank, receiver.rank))
-        ends[pair] = (sender, receiver)
+        ends[pair] = (sender, receiver, path)
         round_trips[pair] = min(round_trips.get(pair, path.round_trip_s), path.round_trip_s)
     if len(round_trips) < 2:
         return None
@@ -368,10 +374,10 @@ def _distant_path(group: GroupTime, part: float) -> Cause | None:
     if _LEAST_ROUNDS * group.calls * (longest - usual) < LEAST_PART * group.seconds:
         return None
     text = f"has a round trip of {longest * 1e3:.2f} ms, the others {usual * 1e3:.2f} ms"
-    return _cause_of_waits(group, *ends[pair], text)
+    return _cause_of_waits(group, ends[pair], text)
 
 
-def _paths(group: GroupTime, part: float) -> Iterator[tuple[RankTime, RankTime, Path]]:
+def _paths(group: GroupTime, part: float) -> Iterator[_Ends]:
     by_rank = {rank.rank: rank for rank in group.ranks}
     for sender in group.ranks:
         for path in sender.usage.network:
@@ -384,8 +390,9 @@ def _resent_part(path: Path) -> float:
     return path.resent / (path.bytes + path.resent)
 
 
-def _path(sender: RankTime, receiver: RankTime) -> str:
+def _path(sender: RankTime, receiver: RankTime, interface: str) -> str:
+    by = f" by {interface}" if interface else ""
     return (
         f"the path from rank {sender.rank} ({sender.host}) to rank {receiver.rank}"
-        f" ({receiver.host})"
+        f" ({receiver.host}){by}"
     )
