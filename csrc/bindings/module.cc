@@ -43,12 +43,12 @@ void set_level(const std::string& name) {
         concat("'", name, "' is no log level: trace, debug, info, warning, error, off")));
 }
 
-template <transport::StatusSubject kSubject>
+template <transport::StatusSubject Subject>
 py::bytes request(const std::string& door, const py::bytes& group, std::uint32_t first,
                   Seconds timeout_s) {
     throw_unless_ok(check_settings());
     const transport::StatusQuestion question{
-        .group = value_or_throw(runtime::group_of(group)), .first = first, .subject = kSubject};
+        .group = value_or_throw(runtime::group_of(group)), .first = first, .subject = Subject};
     const Deadline deadline = Deadline::after(duration_of(timeout_s, "timeout_s"));
     return released([&] { return runtime::request_status(door, question, deadline); });
 }

@@ -99,32 +99,39 @@ def episodes_of(steps: Sequence[Step]) -> list[Episode]:
 def slowed_paths(steps: Sequence[Step]) -> list[Episode]:
     """Return the paths that carry less than they did, and since when, the slowest first."""
     rates = [_rates_of(step) for step in steps]
-    keys = {key for each in rates for key in each}
-    found = []
-    for key in sorted(keys):
+    keys = sorted({key for each in rates for key in each})
+    splits: dict[int, dict[_PathKey, float]] = {}
+    for key in keys:
         split = _change_of([each.get(key) for each in rates])
-        if split is None or (ratio := _ratio(rates, key, split)) is None:
+        ratio = None if split is None else _ratio(rates, key, split)
+        if split is not None and ratio is not None and ratio <= _SLOWER:
+            splits.setdefault(split, {})[key] = ratio
+    found = []
+    for split, slower in splits.items():
+        lost = _lost(steps, split)
+        if lost[1] < _LEAST_PART:
             continue
-        others = [r for k in keys - {key} if (r := _ratio(rates, k, split)) is not None]
-        if ratio > _SLOWER or (others and ratio > _SLOWER * statistics.median(others)):
-            continue
-        part = _lost_part(steps, split)
-        if part >= _LEAST_PART:
-            found.append(_slowed(steps, split, key, ratio, part))
+        ratios = {key: r for key in keys if (r := _ratio(rates, key, split)) is not None}
+        for key, ratio in slower.items():
+            others = [other for each, other in ratios.items() if each != key]
+            if not others or ratio <= _SLOWER * statistics.median(others):
+                found.append(_slowed(steps[split:], key, ratio, lost))
     return sorted(found, key=lambda episode: episode.rate or 0.0)
 
 
-def _slowed(steps: Sequence[Step], split: int, key: _PathKey, ratio: float, part: float) -> Episode:
+def _slowed(
+    since: Sequence[Step], key: _PathKey, ratio: float, lost: tuple[float, float]
+) -> Episode:
+    """Return the episode of a path, by the steps since its change; it cost seconds, and a part."""
     sender, receiver, interface = key
-    hosts = {rank.rank: rank.host for step in steps[split:] for rank in step.group.ranks}
+    hosts = {rank.rank: rank.host for step in since for rank in step.group.ranks}
     by = f" by {interface}" if interface else ""
     text = (
         f"the path from rank {sender} ({hosts[sender]}) to rank {receiver}"
         f" ({hosts.get(receiver, '?')}){by} carries {ratio:.2f} of what it did"
     )
-    seconds = part * sum(step.group.seconds for step in steps[split:])
-    cause = Cause(steps[-1].group.group, "path", (sender, receiver), seconds, part, text)
-    return Episode(cause, steps[split].begin_s, None, ratio)
+    cause = Cause(since[-1].group.group, "path", (sender, receiver), *lost, text)
+    return Episode(cause, since[0].begin_s, None, ratio)
 
 
 def _place_of(records: Sequence[Record]) -> tuple[object, ...]:
@@ -241,18 +248,29 @@ def _ratio(
     return after / before if before and after else None
 
 
-def _lost_part(steps: Sequence[Step], split: int) -> float:
-    """Return which part of the time since a change collectives take longer than before it.
+def _lost(steps: Sequence[Step], split: int) -> tuple[float, float]:
+    """Return how long collectives take since a change, beyond before it: seconds, and their part.
 
     They are compared by the ratio of measured to predicted time, as their lengths may differ.
     """
-    before = _sum_of([step.group for step in steps[:split]])
-    after = _sum_of([step.group for step in steps[split:]])
-    known = {rank.rank: rank.usage for rank in before.ranks if rank.usage.predicted_s > 0}
+    before, after = _measured_by_rank(steps[:split]), _measured_by_rank(steps[split:])
     lost = [
-        rank.usage.within_s
-        - rank.usage.predicted_s * (known[rank.rank].within_s / known[rank.rank].predicted_s)
-        for rank in after.ranks
-        if rank.rank in known
+        within - predicted * (before[rank][0] / before[rank][1])
+        for rank, (within, predicted) in after.items()
+        if rank in before and before[rank][1] > 0
     ]
-    return statistics.median(lost) / after.seconds if lost and after.seconds > 0 else 0.0
+    seconds = sum(step.group.seconds for step in steps[split:])
+    if not lost or seconds <= 0:
+        return 0.0, 0.0
+    return statistics.median(lost), min(statistics.median(lost) / seconds, 1.0)
+
+
+def _measured_by_rank(steps: Iterable[Step]) -> dict[int, tuple[float, float]]:
+    """Return the measured and the predicted seconds in collectives of each rank."""
+    sums: dict[int, tuple[float, float]] = {}
+    for step in steps:
+        for rank in step.group.ranks:
+            within, predicted = sums.get(rank.rank, (0.0, 0.0))
+            usage = rank.usage
+            sums[rank.rank] = (within + usage.within_s, predicted + usage.predicted_s)
+    return sums
