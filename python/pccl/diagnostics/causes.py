@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 import statistics
 import time
 import typing
@@ -38,13 +39,12 @@ _LOOKS = 9
 _STRIDES = (1, 2, 4)  # of looks between which parts of the time are
 _LEAST_CALLS = 3  # of each rank in a part
 # A cause lasts if more than these of the parts show it. Noise makes any rank the last one of a
-# moment, and one of two ranks in half of them: all of few parts must show a rank, and at a great
-# cost. Noise seldom fills a path.
+# moment, and one of two ranks in half of them: all of few parts must show a rank, and at a cost that
+# noise seldom has. Noise seldom fills a path.
 _LASTING_RANK = 0.8
 _LASTING_RANK_OF_TWO = 0.9
 _LASTING_PATH = 0.5
-_GREAT_PART = 0.25  # of a group's time
-_FEW_PARTS = 4
+_LEAST_PART_OF_FEW = {4: 0.25, 2: 0.5}  # of a group's time, by the number of parts
 # A path is lossy if TCP sends this part of its bytes again, and so many bytes. A busy host alone
 # makes it resend a few.
 _LOSSY_PART = 0.005
@@ -198,8 +198,8 @@ def _lasts(cause: Cause, group: GroupTime, in_parts: Sequence[Sequence[Cause]]) 
     parts, shown = len(in_parts), _count_of(cause, in_parts)
     if _origin_of(cause) == "path":
         return shown > _LASTING_PATH * parts
-    if parts <= _FEW_PARTS:
-        return parts == shown == _FEW_PARTS and cause.part >= _GREAT_PART
+    if parts <= max(_LEAST_PART_OF_FEW):
+        return shown == parts and cause.part >= _LEAST_PART_OF_FEW.get(parts, math.inf)
     return shown > (_LASTING_RANK if len(group.ranks) > 2 else _LASTING_RANK_OF_TWO) * parts
 
 
