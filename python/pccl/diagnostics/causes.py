@@ -39,8 +39,8 @@ _LOOKS = 9
 _STRIDES = (1, 2, 4)  # of looks between which parts of the time are
 _LEAST_CALLS = 3  # of each rank in a part
 # A cause lasts if more than these of the parts show it. Noise makes any rank the last one of a
-# moment, and one of two ranks in half of them: all of few parts must show a rank, and at a cost that
-# noise seldom has. Noise seldom fills a path.
+# moment, and one of two ranks in half of them: all of few parts must show a rank, and at a cost
+# that noise seldom has. Noise seldom fills a path.
 _LASTING_RANK = 0.8
 _LASTING_RANK_OF_TWO = 0.9
 _LASTING_PATH = 0.5
