@@ -9,7 +9,8 @@
 namespace pccl::nccl {
 
 /// The kernel tunes the buffers, as for NCCL's own sockets. A limit of silence would break the
-/// connection to a peer that does not read for a while (path_health.h has another one).
+/// connection to a peer that does not read for a while (transport/tcp/path_health.h has another
+/// one).
 inline constexpr sys::StreamOptions kDataStream{.buffer_bytes = 0, .give_up = {}};
 
 /// Breaks an idle connection once the peer's host has been silent for the job's limit.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <functional>
 #include <system_error>
 #include <utility>
 
@@ -13,6 +12,8 @@
 namespace pccl::nccl {
 namespace {
 
+static_assert(kMostPaths == transport::tcp::kMostPaths);
+
 constexpr int kUnknownMegabits = 10'000;  // as NCCL assumes
 
 std::string pci_path_of(const std::string& interface) {
@@ -21,80 +22,13 @@ std::string pci_path_of(const std::string& interface) {
     return error ? std::string() : path.string();
 }
 
-/// Returns the best address of each interface.
-std::vector<sys::Interface> one_of_each(const std::vector<sys::Interface>& interfaces,
-                                        const std::string& spec) {
-    std::vector<sys::Interface> best;
-    for (const sys::Interface& each : interfaces) {
-        if (std::ranges::find(best, each.name, &sys::Interface::name) != best.end()) continue;
-        std::vector<sys::Interface> own;
-        std::ranges::copy_if(interfaces, std::back_inserter(own),
-                             [&](const sys::Interface& i) { return i.name == each.name; });
-        if (auto found = sys::choose_interface(own, spec); found.is_ok())
-            best.push_back(std::move(*found));
-    }
-    return best;
-}
-
-void drop_internal(std::vector<sys::Interface>& interfaces) {
-    const auto is_internal = [](const sys::Interface& i) {
-        return i.loopback || (i.internal && !i.has_default_route);
-    };
-    if (!std::ranges::all_of(interfaces, is_internal)) std::erase_if(interfaces, is_internal);
-}
-
-bool share_subnet(const sys::Interface& interface, const sys::Address& address) {
-    sys::Interface there = interface;
-    there.address = address;
-    return interface.address.family() == address.family() &&
-           sys::subnet_of(there) == sys::subnet_of(interface);
-}
-
-/// Pairing in progress.
-class Pairing {
-   public:
-    Pairing(const NetworkDevice& device, const std::vector<sys::Address>& addresses)
-        : device_(device),
-          addresses_(addresses),
-          has_interface_(device.interfaces.size()),
-          has_address_(addresses.size()) {}
-
-    using Wanted = std::function<bool(bool has_interface, bool has_address)>;
-    void pair(const Wanted& wanted, bool in_subnet) {
-        for (std::size_t i = 0; i < has_interface_.size(); ++i)
-            for (std::size_t a = 0; a < has_address_.size(); ++a)
-                if (wanted(has_interface_[i], has_address_[a]) && fits(i, a, in_subnet)) add(i, a);
-    }
-    [[nodiscard]] std::vector<PathChoice> take() { return std::move(chosen_); }
-
-   private:
-    [[nodiscard]] bool fits(std::size_t interface, std::size_t address, bool in_subnet) const {
-        const sys::Interface& own = device_.interfaces[interface];
-        const sys::Address& far = addresses_[address];
-        return chosen_.size() < kMostPaths && own.address.family() == far.family() &&
-               own.address.is_loopback() == far.is_loopback() &&
-               (!in_subnet || share_subnet(own, far));
-    }
-    void add(std::size_t interface, std::size_t address) {
-        chosen_.push_back({.interface = interface, .address = address});
-        has_interface_[interface] = true;
-        has_address_[address] = true;
-    }
-
-    const NetworkDevice& device_;
-    const std::vector<sys::Address>& addresses_;
-    std::vector<bool> has_interface_;
-    std::vector<bool> has_address_;
-    std::vector<PathChoice> chosen_;
-};
-
 }  // namespace
 
 Result<NetworkDevice> make_network_device(std::vector<sys::Interface> interfaces,
                                           const std::string& spec) {
     sys::examine_interfaces(interfaces);
-    auto best = one_of_each(interfaces, spec);
-    if (spec.empty()) drop_internal(best);
+    auto best = transport::tcp::one_of_each(interfaces, spec);
+    if (spec.empty()) transport::tcp::drop_internal(best);
     // The error for no interface lists all of them.
     PCCL_ASSIGN_OR_RETURN(auto ordered,
                           sys::candidate_interfaces(best.empty() ? interfaces : best, spec));
@@ -107,18 +41,6 @@ Result<NetworkDevice> make_network_device(std::vector<sys::Interface> interfaces
     device.pci_path = pci_path_of(ordered.front().name);
     device.interfaces = std::move(ordered);
     return device;
-}
-
-std::vector<PathChoice> choose_paths(const NetworkDevice& device,
-                                     const std::vector<sys::Address>& addresses) {
-    Pairing pairing(device, addresses);
-    const auto neither = [](bool interface, bool address) { return !interface && !address; };
-    const auto not_both = [](bool interface, bool address) { return !interface || !address; };
-    pairing.pair(neither, true);
-    pairing.pair(not_both, true);
-    pairing.pair(neither, false);
-    pairing.pair(not_both, false);
-    return pairing.take();
 }
 
 }  // namespace pccl::nccl

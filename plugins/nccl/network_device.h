@@ -6,12 +6,12 @@
 // has all of them, because pieces of a message balance over unequal NICs and messages do not.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
 #include <pccl/status.h>
 #include "csrc/sys/socket/interfaces.h"
+#include "csrc/transport/tcp/path_choice.h"
 
 namespace pccl::nccl {
 
@@ -27,15 +27,12 @@ struct NetworkDevice {
 [[nodiscard]] Result<NetworkDevice> make_network_device(std::vector<sys::Interface> interfaces,
                                                         const std::string& spec);
 
-/// Pair of interface and address of which a path consists.
-struct PathChoice {
-    std::size_t interface = 0;  // index in NetworkDevice::interfaces
-    std::size_t address = 0;    // index of the peer's address
-};
+using transport::tcp::PathChoice;
 
-/// Pairs the interfaces with the addresses of a peer: those of one subnet first, then the others in
-/// their order. Each interface and each address is in a path, as far as their families match.
-[[nodiscard]] std::vector<PathChoice> choose_paths(const NetworkDevice& device,
-                                                   const std::vector<sys::Address>& addresses);
+/// Returns the paths to a peer with these addresses.
+[[nodiscard]] inline std::vector<PathChoice> choose_paths(
+    const NetworkDevice& device, const std::vector<sys::Address>& addresses) {
+    return transport::tcp::choose_paths(device.interfaces, addresses);
+}
 
 }  // namespace pccl::nccl

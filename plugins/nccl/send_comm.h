@@ -15,13 +15,16 @@
 #include <vector>
 
 #include <pccl/status.h>
+#include "csrc/transport/tcp/path_health.h"
 #include "csrc/transport/tcp/socket_loads.h"
-#include "plugins/nccl/path_health.h"
 #include "plugins/nccl/paths.h"
 #include "plugins/nccl/request.h"
 #include "plugins/nccl/send_path.h"
 
 namespace pccl::nccl {
+
+using transport::tcp::PathHealth;
+using transport::tcp::PathVerdict;
 
 class SendComm final : public Communicator {
    public:

@@ -49,9 +49,14 @@ PathCounters path_counters(int fd) {
             .busy = std::chrono::microseconds(info.busy_time)};
 }
 
-unsigned unanswered(int fd) {
+PathAnswers path_answers(int fd) {
     const KernelTcpInfo info = tcp_info_of(fd);
-    return std::max<unsigned>(info.start.tcpi_retransmits, info.start.tcpi_probes);
+    return {.acknowledged = info.bytes_acked,
+            .has_in_flight = info.start.tcpi_unacked > 0,
+            .unanswered = std::max<unsigned>(info.start.tcpi_retransmits, info.start.tcpi_probes),
+            .round_trip = std::chrono::microseconds(info.start.tcpi_rtt)};
 }
+
+std::uint64_t delivery_rate(int fd) { return tcp_info_of(fd).delivery_rate; }
 
 }  // namespace pccl::sys

@@ -54,8 +54,8 @@ TEST(PathCounters, APeerThatDoesNotReadAnswers) {
         full = *sent == 0 ? full + 1 : 0;
         if (*sent == 0) system_clock().sleep_for(std::chrono::milliseconds(100));
     }
-    EXPECT_LE(unanswered(pair.client.get()), 1U);
-    EXPECT_EQ(unanswered(-1), 0U);
+    EXPECT_LE(path_answers(pair.client.get()).unanswered, 1U);
+    EXPECT_EQ(path_answers(-1).unanswered, 0U);
 }
 
 TEST(PathCounters, OfParallelConnectionsAddUp) {
