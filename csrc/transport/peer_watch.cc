@@ -11,6 +11,35 @@ constexpr Duration kBrokenGrace = std::chrono::milliseconds(200);
 
 }  // namespace
 
+void PeerWatch::use(std::size_t path, WatchedSocket socket) {
+    while (paths_.size() <= path)
+        paths_.push_back({.close_reason = CloseReasonReceiver(close_context_)});
+    paths_[path].close_reason = CloseReasonReceiver(close_context_);
+    paths_[path].socket.emplace(std::move(socket));
+}
+
+Status PeerWatch::look() {
+    Status silence;
+    bool is_any_well = false;
+    for (WatchedPath& path : paths_) {
+        if (!path.socket) continue;
+        const Status gone = path.close_reason.receive(path.socket->fd());
+        if (gone.is_ok())
+            is_any_well = true;
+        else if (path.close_reason.is_silent())
+            silence = gone;
+        else
+            return gone;
+    }
+    is_silent_ = !is_any_well && !silence.is_ok();
+    return is_silent_ ? silence : Status::ok();
+}
+
+void PeerWatch::close(const Status& reason) {
+    for (const WatchedPath& path : paths_)
+        if (path.socket) send_close_reason(path.socket->fd(), reason);
+}
+
 Status PeerWatch::look_idle() {
     if (++idle_ < kFreeLooks) return Status::ok();
     const TimePoint now = system_clock().now();

@@ -41,11 +41,12 @@ Status stream_fault(int error, std::string_view what) {
         case ECONNRESET:
         case ECONNABORTED:
         case ENOTCONN:
+            return Status::peer_lost(kNoRank, Status::from_errno(error, what).message());
         case EHOSTUNREACH:
         case EHOSTDOWN:
         case ENETUNREACH:
         case ENETDOWN:
-            return Status::peer_lost(kNoRank, Status::from_errno(error, what).message());
+            return Status::timeout(Status::from_errno(error, what).message());
         default:
             return Status::from_errno(error, what);
     }
@@ -147,6 +148,14 @@ Status connect_from(int fd, const Address& source) {
     return Status(
         StatusCode::kUnavailable,
         Status::from_errno(errno, concat("cannot connect from ", source.ip_text())).message());
+}
+
+Status connect_through(int fd, const std::string& interface) {
+    if (::setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, interface.data(),
+                     static_cast<socklen_t>(interface.size())) == 0)
+        return Status::ok();
+    return Status(StatusCode::kUnavailable,
+                  Status::from_errno(errno, concat("SO_BINDTODEVICE ", interface)).message());
 }
 
 Result<UniqueFd> make_socket(const Address& address, const StreamOptions& options) {
@@ -304,6 +313,8 @@ bool peer_has_closed(int fd) {
 }
 
 void shut_down(int fd) { static_cast<void>(::shutdown(fd, SHUT_RDWR)); }
+
+void end_sending(int fd) { static_cast<void>(::shutdown(fd, SHUT_WR)); }
 
 void abandon(int fd, std::chrono::milliseconds silence) {
     set_user_timeout(fd, silence);

@@ -5,7 +5,8 @@
 //
 // Calls that move data return 0 when they would block. They return kPeerLost (without a rank, which
 // only the caller has) when the connection is gone for any reason, and kTimeout when it was given
-// up because the other host had been silent. Only calls with a Deadline wait.
+// up because the other host had been silent, or no network led there. Only calls with a Deadline
+// wait.
 #pragma once
 
 #include <sys/uio.h>
@@ -43,6 +44,10 @@ PCCL_API void probe_when_idle(int fd, std::chrono::milliseconds silence);
 
 /// Makes a new socket connect from the IP address `source`, with any port.
 [[nodiscard]] PCCL_API Status connect_from(int fd, const Address& source);
+
+/// Makes a new socket connect through an interface of this host, whatever the routes are.
+/// kUnavailable where the system permits that to others only.
+[[nodiscard]] PCCL_API Status connect_through(int fd, const std::string& interface);
 
 /// Listens at `address` (port 0: any free one); `buffer_bytes` applies to the accepted sockets,
 /// too.
@@ -95,8 +100,11 @@ PCCL_API void acknowledge(int fd, Acknowledge when);
 [[nodiscard]] PCCL_API bool peer_has_closed(int fd);
 /// Ends both directions. The descriptor stays open, so that other threads may still hold it.
 PCCL_API void shut_down(int fd);
-/// Does the same, and drops data of which the peer takes nothing for `silence`. The kernel would
-/// keep it for minutes where the peer's host is cut off, and for ever where the peer has stopped.
+/// Ends the direction to the peer, after all data.
+PCCL_API void end_sending(int fd);
+/// Does as shut_down(), and drops data of which the peer takes nothing for `silence`. The kernel
+/// would keep it for minutes where the peer's host is cut off, and for ever where the peer has
+/// stopped.
 PCCL_API void abandon(int fd, std::chrono::milliseconds silence);
 
 struct Interest {

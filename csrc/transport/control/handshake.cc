@@ -45,6 +45,7 @@ class ClientHandshake {
         transcript_.request = {};
         PCCL_TRY(sys::fill_random(transcript_.hello.nonce));
         PCCL_ASSIGN_OR_RETURN(fd_, sys::make_socket(args_.address, args_.stream));
+        if (!args_.interface.empty()) PCCL_TRY(sys::connect_through(fd_.get(), args_.interface));
         return args_.source.is_ip() ? sys::connect_from(fd_.get(), args_.source) : Status::ok();
     }
 

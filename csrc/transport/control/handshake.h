@@ -40,6 +40,8 @@ struct ConnectArgs {
     sys::StreamOptions stream = {};
     /// IP address of this host to connect from; no address: the kernel's choice.
     sys::Address source = {};
+    /// Interface of this host to connect through; empty: the one of the routes.
+    std::string interface = {};
     /// Error code if another process has the address: one without the secret, or without PCCL.
     StatusCode of_strangers = StatusCode::kPeerLost;
     /// True if its errors become part of a longer one, which names the interface.

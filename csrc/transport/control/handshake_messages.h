@@ -19,7 +19,7 @@
 namespace pccl::transport::handshake {
 
 inline constexpr std::array<char, 4> kMagic{'P', 'C', 'C', 'L'};
-inline constexpr std::uint32_t kVersion = 7;
+inline constexpr std::uint32_t kVersion = 8;
 
 using Nonce = std::array<std::uint8_t, 32>;
 

@@ -71,8 +71,7 @@ std::vector<std::string> NetworkSide::addresses() const {
 
 Result<PeerRoutes> NetworkSide::routes_to(const ControlAddress& peer,
                                           std::span<const std::string> addresses) const {
-    const bool is_near =
-        peer.host == process.host || (!peer.kernel.empty() && peer.kernel == process.kernel);
+    const bool is_near = this->is_near(peer);
     std::vector<sys::Interface> interfaces;
     if (!is_near) {
         PCCL_ASSIGN_OR_RETURN(interfaces, sys::list_interfaces());

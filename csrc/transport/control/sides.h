@@ -55,6 +55,10 @@ struct PCCL_API NetworkSide {
     std::vector<NetworkDoor> doors{};  // the best first
     std::shared_ptr<ProvenAddresses> proven = std::make_shared<ProvenAddresses>();
 
+    /// Returns whether a process is of this host, where loopbacks lead to it.
+    [[nodiscard]] bool is_near(const ControlAddress& peer) const {
+        return peer.host == process.host || (!peer.kernel.empty() && peer.kernel == process.kernel);
+    }
     /// Returns the addresses for peers.
     [[nodiscard]] std::vector<std::string> addresses() const;
     /// Returns those of `addresses`, at which the process at `peer` listens, that could be reached
