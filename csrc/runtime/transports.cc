@@ -36,6 +36,7 @@ struct TransportParts {
     const transport::SocketControlPlane& control;
     int tcp_sockets = 0;
     bool is_chosen = false;  // the transports are the user's choice
+    bool has_named_interfaces = false;
 };
 
 MadeTransport make_shm(const TransportParts& parts) {
@@ -70,10 +71,11 @@ MadeTransport make_tcp(const TransportParts& parts) {
     PCCL_ASSIGN_OR_RETURN(const auto here, parts.control.between_hosts());
     const Config& config = process_config();
     const int sockets = parts.tcp_sockets != 0 ? parts.tcp_sockets : config.tcp_sockets;
-    PCCL_ASSIGN_OR_RETURN(
-        auto made,
-        transport::tcp::TcpTransport::create(
-            *parts.waiter, here, {.data_sockets = sockets, .peer_timeout = config.peer_timeout}));
+    PCCL_ASSIGN_OR_RETURN(auto made, transport::tcp::TcpTransport::create(
+                                         *parts.waiter, here,
+                                         {.data_sockets = sockets,
+                                          .has_named_interfaces = parts.has_named_interfaces,
+                                          .peer_timeout = config.peer_timeout}));
     return MadeTransport(std::move(made));
 }
 
@@ -214,7 +216,8 @@ Result<TransportNetwork> make_network(const NetworkOptions& options,
         auto made = entry.make({.waiter = waiter,
                                 .control = *control,
                                 .tcp_sockets = options.tcp_sockets,
-                                .is_chosen = options.allowed != transport::TransportFlags::all()});
+                                .is_chosen = options.allowed != transport::TransportFlags::all(),
+                                .has_named_interfaces = !options.interface.empty()});
         const std::string_view name = to_string(entry.kind);
         // A setting that is wrong would otherwise go unnoticed.
         if (made.status().code() == StatusCode::kInvalidArgument) return made.status();

@@ -6,19 +6,28 @@
 // its stream is striped (stripes.h), and one that shows whether the peer is there (watch.h). The
 // kernel's buffers are the link's buffers: the promised capacity is taken without any thread of
 // this library. Keep-alive and TCP_USER_TIMEOUT detect a peer whose host vanishes.
+//
+// Between hosts with several interfaces each, a link has such sockets on each of its paths
+// (send_paths.h, recv_paths.h).
 #pragma once
 
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "csrc/base/fork.h"
 #include "csrc/base/ids.h"
 #include "csrc/transport/control/handshake.h"
+#include "csrc/transport/control/routed_handshake.h"
 #include "csrc/transport/control/sides.h"
 #include "csrc/transport/rma/over_links.h"
 #include "csrc/transport/tcp/link_parts.h"
+#include "csrc/transport/tcp/path_keeper.h"
+#include "csrc/transport/tcp/path_route.h"
+#include "csrc/transport/tcp/recv_paths.h"
 #include "csrc/transport/tcp/wire.h"
 #include "csrc/transport/transport.h"
 
@@ -36,6 +45,10 @@ struct TcpOptions {
     std::size_t near_block_bytes = 4 * kMiB - kCacheLine;
     /// Options of both ends: ControlOptions::stream must have them, too.
     sys::StreamOptions stream{.buffer_bytes = 1 * kMiB, .give_up = {}};
+    /// Whether PCCL_SOCKET_IFNAME chose the interfaces: links then use bridges, too.
+    bool has_named_interfaces = false;
+    /// Paths of a link within a host, all over one address.
+    std::size_t near_paths = 1;
     /// A host without a sign of life for this long is lost.
     std::chrono::milliseconds peer_timeout{10'000};
 };
@@ -59,7 +72,10 @@ class PCCL_API TcpTransport final : public Transport {
 
    private:
     class TcpPendingConnect;
+    class MultipathPendingConnect;
     using LinkKey = std::pair<GroupId, SocketPurpose::LinkNonce>;
+    /// Link, path and attempt.
+    using AssemblyKey = std::tuple<LinkKey, std::uint32_t, std::uint32_t>;
     /// Link of which some sockets are still missing.
     struct Assembly {
         LinkRequest request;
@@ -72,7 +88,17 @@ class PCCL_API TcpTransport final : public Transport {
     };
 
     TcpTransport(Waiter& waiter, NetworkSide here, const TcpOptions& options)
-        : waiter_(waiter), here_(std::move(here)), options_(options) {}
+        : waiter_(waiter),
+          here_(std::move(here)),
+          options_(options),
+          keeper_(new PathKeeper, LeaveToParent()) {}
+    /// Returns the paths of a link to a peer; fewer than two: it has the one of its sockets.
+    [[nodiscard]] std::vector<PathRoute> paths_to(const PeerAddress& peer, const PeerRoutes& routes,
+                                                  Rank rank) const;
+    Result<std::unique_ptr<PendingConnect>> connect_paths(RoutedHandshake::Target target,
+                                                          std::vector<PathRoute> routes);
+    /// Watches the sockets of a link, of which the last one shows whether the peer is there.
+    Result<std::vector<WatchedSocket>> watched(std::vector<UniqueFd> sockets) const;
     [[nodiscard]] std::size_t block_for(const PeerAddress& peer) const;
     Result<std::vector<Introduction>> introductions(const LinkRequest& request,
                                                     std::size_t block) const;
@@ -80,15 +106,19 @@ class PCCL_API TcpTransport final : public Transport {
     Result<LinkParts> make_parts(const CloseContext& close_context, std::vector<UniqueFd> sockets,
                                  std::size_t block) const;
     Status take_up(Arrival& arrival, LinkReceiver& receiver);
-    std::map<LinkKey, Assembly>::iterator begin_or_find(const LinkRequest& request,
-                                                        const SocketPurpose& purpose);
-    Status finish(Assembly whole, LinkReceiver& receiver) const;
+    std::map<AssemblyKey, Assembly>::iterator begin_or_find(const LinkRequest& request,
+                                                            const SocketPurpose& purpose);
+    Status finish(Assembly whole, LinkReceiver& receiver);
+    Status finish_path(Assembly whole, const CloseContext& close_context, LinkReceiver& receiver);
 
     Waiter& waiter_;
     const NetworkSide here_;
     const TcpOptions options_;
     const std::shared_ptr<RmaTransport> one_sided_ = std::make_shared<RmaOverLinks>();
-    std::map<LinkKey, Assembly> assemblies_;
+    std::map<AssemblyKey, Assembly> assemblies_;
+    std::map<LinkKey, std::weak_ptr<RecvPaths>> multipath_;  // links that have begun
+    const std::shared_ptr<PathLog> path_log_ = std::make_shared<PathLog>();
+    const std::shared_ptr<PathKeeper> keeper_;
 };
 
 }  // namespace pccl::transport::tcp
