@@ -129,9 +129,9 @@ def pull_link(namespace: str) -> None:
     _ip("-n", namespace, "link", "set", INTERFACE, "down")
 
 
-def limit_rate(namespace: str, mbit: int, interface: str = INTERFACE) -> None:
+def limit_rate(namespace: str, mbit: int, interface: str = INTERFACE, burst_kb: int = 32) -> None:
     """Let an interface of a namespace send at no more than this rate."""
-    rate = ("tbf", "rate", f"{mbit}mbit", "burst", "32kb", "latency", "50ms")
+    rate = ("tbf", "rate", f"{mbit}mbit", "burst", f"{burst_kb}kb", "latency", "50ms")
     subprocess.run(
         ["tc", "-n", namespace, "qdisc", "replace", "dev", interface, "root", *rate],
         check=True,

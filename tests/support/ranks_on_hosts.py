@@ -23,8 +23,11 @@ def _be_rank(
     variables: dict[str, str],
     namespace: str,
     to: Connection,
+    log: Path | None = None,
 ) -> None:
     os.environ.update(variables)
+    if log is not None:
+        os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT), 2)
     enter(namespace)
     try:
         comm = pccl.Communicator(**where, timeout=60)
@@ -47,24 +50,43 @@ def run_on_hosts(
     A rank that raises says the text of its error. ``folder`` is empty, ``mbit`` what either host
     can send a second, ``variables`` are of the ranks' environment.
     """
-    context = warm_processes()
-    ends = []
-    with joined_namespaces() as names, contextlib.ExitStack() as stack:
+    with joined_namespaces() as names:
         for name in names if mbit is not None else ():
             limit_rate(name, mbit or 0)
-        for rank, host in enumerate(hosts):
+        return run_in_namespaces(work, [names[host] for host in hosts], folder, **variables)
+
+
+def run_in_namespaces(
+    work: Callable[..., object],
+    namespaces: Sequence[str],
+    folder: Path,
+    meanwhile: Callable[[], None] | None = None,
+    **variables: str,
+) -> list[Any]:
+    """Run ``work(communicator)`` on a rank in each namespace; return what each says.
+
+    ``meanwhile`` is called here once all ranks have started. Rank N logs to ``logN`` in ``folder``.
+    """
+    context = warm_processes()
+    ends = []
+    with contextlib.ExitStack() as stack:
+        for rank, namespace in enumerate(namespaces):
             here, there = context.Pipe(duplex=False)
             where = {
                 "rank": rank,
-                "world_size": len(hosts),
+                "world_size": len(namespaces),
                 "rendezvous": f"file://{folder}/store",
             }
             process = context.Process(
-                target=_be_rank, args=(work, where, variables, names[host], there), daemon=True
+                target=_be_rank,
+                args=(work, where, variables, namespace, there, folder / f"log{rank}"),
+                daemon=True,
             )
             process.start()
             stack.callback(process.kill)
             stack.callback(process.join, 30)
             there.close()
             ends.append(here)
+        if meanwhile is not None:
+            meanwhile()
         return [end.recv() for end in ends]
