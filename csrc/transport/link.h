@@ -17,8 +17,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <optional>
 #include <span>
+#include <vector>
 
 #include <pccl/status.h>
 #include "csrc/base/ids.h"

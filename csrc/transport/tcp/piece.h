@@ -21,6 +21,9 @@ using PieceNumber = std::uint64_t;  // the first piece of a stream has 0
 /// Most bytes of a piece: 4 ms of a path of 0.25 Gb/s.
 inline constexpr std::size_t kPieceBytes = 128 * kKiB;
 
+/// Most bytes of unconfirmed pieces that a sender keeps before it makes another piece.
+inline constexpr std::size_t kMostKept = 16 * kMiB;
+
 struct PieceHeader {
     PieceNumber number = 0;
     std::uint32_t bytes = 0;  // 1 to kPieceBytes

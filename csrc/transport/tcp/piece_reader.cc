@@ -19,6 +19,8 @@ constexpr Duration kConfirmIdle = std::chrono::milliseconds(1);
 // More than any sender keeps.
 constexpr PieceNumber kMostAhead = PieceNumber{1} << 20U;
 constexpr std::size_t kMostInStock = 64;
+// All that a sender keeps lies before the piece that is due, except one.
+constexpr std::size_t kMostEarly = kMostKept + kPieceBytes;
 
 }  // namespace
 
@@ -44,6 +46,7 @@ std::size_t PieceReader::take_early(MutableBytes into) {
     const std::size_t count = std::min(into.size(), size - done_);
     std::memcpy(into.data(), piece.data() + done_, count);
     if (done_ + count == size) {
+        early_bytes_ -= size;
         if (stock_.size() < kMostInStock) stock_.push_back(std::move(piece));
         early_.erase(early_.begin());
     }
@@ -106,6 +109,10 @@ bool PieceReader::read_other(Lane& lane) {
         return skip(lane, lane.left()) > 0;
     }
     if (!state.early) {
+        if (early_bytes_ + state.header.bytes > kMostEarly) {
+            end(lane, Status::invalid_argument("the connection runs farther ahead than it may"));
+            return false;
+        }
         if (stock_.empty()) stock_.emplace_back();
         state.early = std::move(stock_.back());
         stock_.pop_back();
@@ -118,8 +125,9 @@ bool PieceReader::read_other(Lane& lane) {
     state.header_bytes = 0;
     Memory piece = std::move(*state.early);
     state.early.reset();
-    if (number >= next_)
-        early_.try_emplace(number, std::move(piece));
+    const std::size_t size = piece.size();
+    if (number >= next_ && early_.try_emplace(number, std::move(piece)).second)
+        early_bytes_ += size;
     else
         has_needless_ = true;
     return true;

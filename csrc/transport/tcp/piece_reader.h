@@ -76,6 +76,7 @@ class PieceReader {
     PieceNumber next_ = 0;    // the piece that is due
     std::size_t done_ = 0;    // bytes of it that have been read
     std::map<PieceNumber, Memory> early_;
+    std::size_t early_bytes_ = 0;
     std::vector<Memory> stock_;
     PieceNumber confirmed_ = 0;
     std::size_t unconfirmed_ = 0;  // bytes

@@ -13,7 +13,6 @@ namespace {
 
 // Data of other paths while the slowest one is busy with one piece.
 constexpr std::size_t kKeptOfPath = 4 * kMiB;
-constexpr std::size_t kMostKept = 16 * kMiB;
 constexpr Duration kCheckPaths = std::chrono::milliseconds(50);
 constexpr Duration kPumpRest = std::chrono::milliseconds(1);
 constexpr Duration kAttemptStep = std::chrono::milliseconds(2);
@@ -126,13 +125,18 @@ Status SendPaths::look() {
     return watch_.look();
 }
 
-sys::PathCounters SendPaths::path() {
+std::vector<sys::NetworkPath> SendPaths::paths() {
     const std::lock_guard lock(mutex_);
-    sys::PathCounters sum;
-    for (const PieceSender& sender : senders_)
-        for (std::size_t i = 0; i < sender.count(); ++i)
-            sum += sys::path_counters(sender.socket(i));
-    return sum;
+    std::vector<sys::NetworkPath> found;
+    for (std::size_t path = 0; path < states_.size(); ++path) {
+        if (!states_[path].has_joined) continue;
+        sys::NetworkPath& own = found.emplace_back();
+        own.interface = states_[path].route.interface.name;
+        for_each_socket(path, [&](PieceSender& sender, std::size_t index) {
+            own.counters += sys::path_counters(sender.socket(index));
+        });
+    }
+    return found;
 }
 
 void SendPaths::kick() const {

@@ -9,7 +9,6 @@
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -53,7 +52,8 @@ class SendPaths final : public KeptLink {
     Result<std::size_t> send(ChannelId channel, std::span<const Bytes> parts, Flush flush);
     Result<bool> flush(ChannelId channel);
     Status look();
-    [[nodiscard]] sys::PathCounters path();
+    /// Returns the counters of each path that has joined.
+    [[nodiscard]] std::vector<sys::NetworkPath> paths();
     void abort(const Status& reason);
     /// Ends the link; the keeper holds it (`own`) until the peer's host has everything.
     void end(const std::shared_ptr<SendPaths>& own);
@@ -121,7 +121,7 @@ class MultipathSendLink final : public SendLink {
     }
     Result<bool> flush(ChannelId channel) override { return paths_->flush(channel); }
     Status look() override { return paths_->look(); }
-    [[nodiscard]] std::optional<sys::PathCounters> path() const override { return paths_->path(); }
+    [[nodiscard]] std::vector<sys::NetworkPath> paths() override { return paths_->paths(); }
     void abort(const Status& reason) override { paths_->abort(reason); }
 
    private:
