@@ -49,6 +49,7 @@ class Case:
     peers: set[str]  # where connections must lead, of IP addresses
     variables: dict[str, str] = field(default_factory=dict)
     hosts_file: str = ""
+    begins_in: set[str] = field(default_factory=set)  # where one of the connections must lead
 
 
 def _inner(name: str, interface: str, kind: str, *addresses: str) -> None:
@@ -130,6 +131,8 @@ def second_address_of_the_interface(names: Names) -> None:
 
 
 NET0 = {"10.77.0.1", "10.77.0.2"}
+FIRST_NETWORK = {"10.1.0.1", "10.1.0.2"}
+SECOND_NETWORK = {"10.2.0.1", "10.2.0.2"}
 AT_NET0 = f"tcp://10.77.0.1:{PORT}"
 FILE = "file://{folder}/store"
 CASES = {
@@ -154,11 +157,24 @@ CASES = {
     "not-shared-file": Case(first_network_not_shared, FILE, NET0),
     "one-address": Case(first_network_with_one_address, AT_NET0, NET0),
     "one-address-file": Case(first_network_with_one_address, FILE, NET0),
+    # A link begins in the network of the store, and the other one carries it, too.
     "policy-route": Case(
-        policy_route, f"tcp://10.9.9.1:{PORT}", {"10.9.9.1", "10.2.0.1", "10.2.0.2"}
+        policy_route,
+        f"tcp://10.9.9.1:{PORT}",
+        {"10.9.9.1"} | FIRST_NETWORK | SECOND_NETWORK,
+        begins_in=SECOND_NETWORK,
     ),
     "second-network": Case(
-        second_network_to_the_store, f"tcp://10.2.0.1:{PORT}", {"10.2.0.1", "10.2.0.2"}
+        second_network_to_the_store,
+        f"tcp://10.2.0.1:{PORT}",
+        FIRST_NETWORK | SECOND_NETWORK,
+        begins_in=SECOND_NETWORK,
+    ),
+    "second-network-alone": Case(
+        second_network_to_the_store,
+        f"tcp://10.2.0.1:{PORT}",
+        SECOND_NETWORK,
+        {"PCCL_SOCKET_IFNAME": "net1"},
     ),
     "ipv6": Case(ipv6_alone, f"tcp://[fd77::1]:{PORT}", {"fd77::1", "fd77::2"}),
     "ipv6-file": Case(ipv6_alone, FILE, {"fd77::1", "fd77::2"}),
