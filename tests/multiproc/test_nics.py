@@ -97,7 +97,7 @@ def test_two_ranks_of_a_host_share_its_interfaces(tmp_path: Path) -> None:
 
 
 def test_data_follows_the_speeds(tmp_path: Path) -> None:
-    rates = [400, 400, 100]
+    rates = [400, 400, 10]
     with cabled_hosts(2, [Cable(0, 1, rate) for rate in rates]) as hosts:
         for sent in run_in_namespaces(exchange, hosts.names, tmp_path):
             assert isinstance(sent, dict), sent
