@@ -208,6 +208,12 @@ def test_a_few_long_calls_name_a_rank_that_costs_much(waited: float, count: int)
     assert len(found) == count
 
 
+@pytest.mark.parametrize(("waited", "count"), [(0.9, 1), (0.4, 0)])
+def test_a_great_cost_needs_no_more_than_most_parts(waited: float, count: int) -> None:
+    ((_, found),) = causes.lasting_causes(looks_with(set(range(4, 9)), waited=waited))
+    assert len(found) == count
+
+
 def test_a_moment_is_no_cause() -> None:
     looks = looks_with({2, 3, 4})
     ((group, found),) = causes.lasting_causes(looks)

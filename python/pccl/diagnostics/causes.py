@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import math
 import statistics
 import time
 import typing
@@ -39,12 +38,14 @@ _LOOKS = 9
 _STRIDES = (1, 2, 4)  # of looks between which parts of the time are
 _LEAST_CALLS = 3  # of each rank in a part
 # A cause lasts if more than these of the parts show it. Noise makes any rank the last one of a
-# moment, and one of two ranks in half of them: all of few parts must show a rank, and at a cost
-# that noise seldom has. Noise seldom fills a path.
+# moment, and one of two ranks in half of them, but seldom at half of the cost. It seldom fills
+# a path.
 _LASTING_RANK = 0.8
 _LASTING_RANK_OF_TWO = 0.9
-_LASTING_PATH = 0.5
-_LEAST_PART_OF_FEW = {4: 0.25, 2: 0.5}  # of a group's time, by the number of parts
+_LASTING = 0.5
+_GREAT_PART = 0.5  # of a group's time
+_FEW_PARTS = 4
+_LEAST_PART_OF_FEW = 0.25
 # A path is lossy if TCP sends this part of its bytes again, and so many bytes. A busy host alone
 # makes it resend a few.
 _LOSSY_PART = 0.005
@@ -196,10 +197,10 @@ def _is_full(part: GroupTime, group: GroupTime) -> bool:
 
 def _lasts(cause: Cause, group: GroupTime, in_parts: Sequence[Sequence[Cause]]) -> bool:
     parts, shown = len(in_parts), _count_of(cause, in_parts)
-    if _origin_of(cause) == "path":
-        return shown > _LASTING_PATH * parts
-    if parts <= max(_LEAST_PART_OF_FEW):
-        return shown == parts and cause.part >= _LEAST_PART_OF_FEW.get(parts, math.inf)
+    if _origin_of(cause) == "path" or cause.part >= _GREAT_PART:
+        return shown > _LASTING * parts
+    if parts <= _FEW_PARTS:
+        return parts == shown == _FEW_PARTS and cause.part >= _LEAST_PART_OF_FEW
     return shown > (_LASTING_RANK if len(group.ranks) > 2 else _LASTING_RANK_OF_TWO) * parts
 
 
