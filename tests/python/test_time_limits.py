@@ -221,7 +221,7 @@ ALONE: dict[str, Callable[[float], object]] = {
 # What the callers above go through, or the command line; and GPUs, which few machines have.
 BEHIND = {
     *("meeting_point", "watch", "measure", "send", "receive", "broadcast", "request_status"),
-    "request_history",
+    *("request_history", "query_ledger", "RepeatedQuery.__init__"),  # pccl why
     *("PhaseNetwork.switch_phase", "Controller.switch_phase", "Controller.inspect"),
     *("Controller.adopt", "DeviceGroup.__init__", "limit_of_timedelta"),
     *("EtcdGateway.put", "EtcdGateway.put_if", "EtcdGateway.renew", "EtcdGateway.revoke"),
