@@ -80,8 +80,8 @@ LINKS = """
     LinkExecutor::open_receive LinkExecutor::header_for LinkExecutor::flush_links
     ConnectionContext::send_link ConnectionContext::receive_link TcpSendLink::send
     TcpSendLink::send_gathered TcpSendLink::flush TcpRecvLink::receive send_some receive_some
-    compare TcpSendLink::push StripedReader::receive StripedReader::read
-    StripedReader::take_held LinkExecutor::length LinkExecutor::fill_carry
+    compare TcpSendLink::push BufferedReader::receive BufferedReader::read
+    BufferedReader::take_held LinkExecutor::length LinkExecutor::fill_carry
 """
 GPU = """
     PcclBackend::launch_all PcclBackend::issued GpuBackend::launch GpuBackend::issue

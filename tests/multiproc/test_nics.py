@@ -80,7 +80,8 @@ def exchange(comm: pccl.Communicator) -> dict[str, int]:
 
 
 def test_all_interfaces_carry_data(tmp_path: Path) -> None:
-    with cabled_hosts(2, [Cable(0, 1)] * 3) as hosts:
+    # Where cables are no limit, but cores, a link gains nothing by further ones.
+    with cabled_hosts(2, [Cable(0, 1, 50)] * 3) as hosts:
         for sent in run_in_namespaces(exchange, hosts.names, tmp_path):
             assert isinstance(sent, dict), sent
             total = sum(sent.values())
@@ -88,7 +89,7 @@ def test_all_interfaces_carry_data(tmp_path: Path) -> None:
 
 
 def test_two_ranks_of_a_host_share_its_interfaces(tmp_path: Path) -> None:
-    with cabled_hosts(2, [Cable(0, 1)] * 2) as hosts:
+    with cabled_hosts(2, [Cable(0, 1, 50)] * 2) as hosts:
         names = [hosts.names[host] for host in (0, 1, 0, 1)]
         for sent in run_in_namespaces(exchange, names, tmp_path):
             assert isinstance(sent, dict), sent

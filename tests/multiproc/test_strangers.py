@@ -178,7 +178,7 @@ def is_shut(stranger: socket.socket) -> bool:
     return True
 
 
-def hello(group: bytes = bytes(16), version: int = 7) -> bytes:
+def hello(group: bytes = bytes(16), version: int = 8) -> bytes:
     return HELLO.pack(b"PCCL", version, group, os.urandom(32))
 
 

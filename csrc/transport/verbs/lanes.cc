@@ -145,7 +145,9 @@ std::vector<LaneEnd> Lanes::ends() const {
 
 std::vector<LaneEnd> Lanes::choose_partners(std::span<const LaneEnd> peer) {
     std::vector<SubnetGid> here;
+    here.reserve(lanes_.size());
     std::vector<sys::verbs::RawGid> there;
+    there.reserve(peer.size());
     for (const Lane& lane : lanes_)
         here.push_back({lane.pair().address().gid, lane.pair().port().subnet_bits});
     for (const LaneEnd& end : peer) there.push_back(end.pair.gid);

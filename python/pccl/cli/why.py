@@ -53,7 +53,7 @@ def why(
         bool, typer.Option("--prometheus", help="Print causes in Prometheus' text format.")
     ] = False,
 ) -> None:
-    """Show which rank, core or path a slow job waits for, and since when.
+    """Show who or what a slow job waits for, since when.
 
     All processes are queried a few times, and the counters of their collectives are compared.
     Processes also keep a history of these counters, whose windows show when a cause began. For a
