@@ -99,7 +99,7 @@ Result<std::size_t> SendPaths::send(ChannelId channel, std::span<const Bytes> pa
     if (status_.is_set()) return status_.get();
     const std::lock_guard lock(mutex_);
     PieceSender& sender = senders_[static_cast<std::size_t>(channel)];
-    const auto taken = sender.send(parts, flush);
+    auto taken = sender.send(parts, flush);
     if (!taken.is_ok()) PCCL_TRY(fail(taken.status()));
     if (taken.is_ok() && *taken > 0) {
         kick();

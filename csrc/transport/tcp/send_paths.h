@@ -108,6 +108,8 @@ class SendPaths final : public KeptLink {
 class MultipathSendLink final : public SendLink {
    public:
     explicit MultipathSendLink(std::shared_ptr<SendPaths> paths) : paths_(std::move(paths)) {}
+    MultipathSendLink(const MultipathSendLink&) = delete;
+    MultipathSendLink& operator=(const MultipathSendLink&) = delete;
     ~MultipathSendLink() override;
 
     [[nodiscard]] TransportKind kind() const override { return TransportKind::kTcp; }

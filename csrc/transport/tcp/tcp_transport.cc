@@ -157,6 +157,7 @@ std::vector<PathRoute> TcpTransport::paths_to(const PeerAddress& peer, const Pee
         return std::vector<PathRoute>(options_.near_paths, route);
     }
     std::vector<sys::Interface> interfaces;
+    interfaces.reserve(here_.doors.size());
     for (const NetworkDoor& door : here_.doors) interfaces.push_back(door.interface);
     auto own = one_of_each(interfaces, "");
     if (!options_.has_named_interfaces) drop_internal(own);
