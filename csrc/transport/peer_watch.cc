@@ -8,6 +8,7 @@ namespace {
 constexpr int kFreeLooks = 64;
 constexpr Duration kBetweenLooks = std::chrono::milliseconds(20);
 constexpr Duration kBrokenGrace = std::chrono::milliseconds(200);
+constexpr Duration kEarlierOnTheWay = std::chrono::milliseconds(200);
 
 }  // namespace
 
@@ -46,6 +47,13 @@ Status PeerWatch::look_idle() {
     if (now - looked_ < kBetweenLooks) return Status::ok();
     looked_ = now;
     return look();
+}
+
+Status PeerWatch::settled(const Status& gone, const std::function<bool()>& is_drained) {
+    if (gone.is_ok() || is_silent_ || is_drained()) return gone;
+    const TimePoint now = system_clock().now();
+    if (gone_ == TimePoint{}) gone_ = now;
+    return now - gone_ < kEarlierOnTheWay ? Status::ok() : gone;
 }
 
 Status PeerWatch::explain(const Status& fault) {

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -42,6 +43,9 @@ class PeerWatch {
     /// Explains a broken stream: returns ok until the reason has arrived, which takes a moment when
     /// the close reason comes later than the end of the stream, then the error.
     Status explain(const Status& fault);
+    /// Returns why the peer is gone (`gone`, of look()) once no earlier bytes of it can arrive: the
+    /// streams are drained, its host is silent, or a moment has passed. Otherwise returns ok.
+    Status settled(const Status& gone, const std::function<bool()>& is_drained);
     /// Ends the link: the peer receives `reason`.
     void close(const Status& reason);
 
@@ -57,6 +61,7 @@ class PeerWatch {
     int idle_ = 0;
     TimePoint looked_{};
     TimePoint broken_{};
+    TimePoint gone_{};
 };
 
 }  // namespace pccl::transport

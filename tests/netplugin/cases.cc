@@ -91,7 +91,7 @@ void properties(Side& side) {
     side.begin("properties");
     if (!side.is_sender()) return;
     const DeviceProperties& device = side.device();
-    side.note(concat(side.library().symbol, " ", side.table().name(), ": device ", device.name,
+    side.note(concat(side.loaded().symbol, " ", side.table().name(), ": device ", device.name,
                      ", port ", device.port, ", ", device.megabits, " Mbit/s, up to ",
                      device.max_recvs, " receives"));
 }

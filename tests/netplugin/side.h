@@ -75,7 +75,7 @@ class Side {
     [[nodiscard]] const Table& table() const { return *library_.table; }
     [[nodiscard]] double timeout_s() const { return timeout_s_; }
     [[nodiscard]] const DeviceProperties& device() const { return devices_.front(); }
-    [[nodiscard]] const sys::net_plugin::Library& library() const { return library_; }
+    [[nodiscard]] const sys::net_plugin::Library& loaded() const { return library_; }
 
     /// Names what is tried, for messages.
     void begin(const std::string& name) { case_ = name; }

@@ -8,11 +8,6 @@
 #include "csrc/sys/socket/socket.h"
 
 namespace pccl::transport::tcp {
-namespace {
-
-constexpr Duration kOnTheWay = std::chrono::milliseconds(200);
-
-}  // namespace
 
 TcpRecvLink::TcpRecvLink(LinkParts parts)
     : peer_(parts.peer), peer_name_(std::move(parts.peer_name)), watch_(std::move(parts.watch)) {
@@ -51,11 +46,7 @@ Status TcpRecvLink::settled(const Status& gone) {
     const auto is_drained = [](const StripedReader& reader) {
         return reader.source().is_drained();
     };
-    if (gone.is_ok() || watch_.is_silent() || std::ranges::all_of(readers_, is_drained))
-        return gone;
-    const TimePoint now = system_clock().now();
-    if (gone_ == TimePoint{}) gone_ = now;
-    return now - gone_ < kOnTheWay ? Status::ok() : gone;
+    return watch_.settled(gone, [&] { return std::ranges::all_of(readers_, is_drained); });
 }
 
 Status TcpRecvLink::cause_of(const Status& fault) {

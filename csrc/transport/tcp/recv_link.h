@@ -41,7 +41,6 @@ class TcpRecvLink final : public RecvLink {
     const std::string peer_name_;
     std::vector<StripedReader> readers_;
     PeerWatch watch_;
-    TimePoint gone_{};
     StickyStatus status_;
 };
 

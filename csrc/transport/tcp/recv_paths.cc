@@ -9,11 +9,6 @@
 #include "csrc/transport/transport.h"
 
 namespace pccl::transport::tcp {
-namespace {
-
-constexpr Duration kEarlierOnTheWay = std::chrono::milliseconds(200);
-
-}  // namespace
 
 RecvPaths::RecvPaths(const CloseContext& close_context, std::string peer_name,
                      std::chrono::milliseconds peer_timeout)
@@ -92,11 +87,7 @@ Status RecvPaths::look() {
 
 Status RecvPaths::settled(const Status& gone) {
     const auto is_drained = [](const Reader& reader) { return reader.source().is_drained(); };
-    if (gone.is_ok() || watch_.is_silent() || std::ranges::all_of(readers_, is_drained))
-        return gone;
-    const TimePoint now = system_clock().now();
-    if (gone_ == TimePoint{}) gone_ = now;
-    return now - gone_ < kEarlierOnTheWay ? Status::ok() : gone;
+    return watch_.settled(gone, [&] { return std::ranges::all_of(readers_, is_drained); });
 }
 
 Status RecvPaths::cause_of(const Status& fault) {

@@ -59,7 +59,6 @@ class RecvPaths {
     std::vector<JoiningPath> joining_;
     std::vector<Reader> readers_;  // by channel
     PeerWatch watch_;
-    TimePoint gone_{};
     StickyStatus status_;
 };
 
